@@ -57,11 +57,16 @@ class PinnedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenUsage:
-    """Tokens of one model call; None where the provider does not say."""
+    """Tokens of one model call; None where the provider does not say.
+
+    `images` is the part of `input` that pictures took; `image_bytes` is what was sent of them.
+    """
 
     input: int | None = None
     output: int | None = None
     thinking: int | None = None
+    images: int | None = None
+    image_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +151,14 @@ class ModelWaiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFinished:
+    """`said` is what the model said before it called tools: thinking aloud, not the answer."""
+
     ok: bool
     ms: float
     finish_reason: str | None
     usage: TokenUsage
     error: ErrorInfo | None = None
+    said: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

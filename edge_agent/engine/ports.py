@@ -53,13 +53,18 @@ class CameraPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """One toolless model call. `images` go before `prompt`, in order."""
+    """One toolless model call. `images` go before `prompt`, in order.
+
+    `deadline` is the caller's, in seconds of the session's monotonic clock: an adapter does not
+    wait for a retry that cannot be over by then. Enforcing it stays the caller's part.
+    """
 
     prompt: str
     system: str | None = None
     images: Sequence[HostImage] = ()
     schema: JsonObject | None = None
     max_output_tokens: int = 2048
+    deadline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from edge_agent.engine.ports import GenerateReply, GenerateRequest, HostImage
-from edge_agent.events import TokenUsage
+from edge_agent.events import FrameRef, TokenUsage
 from edge_agent.json_types import JsonObject, JsonValue
 
 
@@ -36,10 +36,17 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """What the wearer said, with the images that go before the text."""
+    """What the wearer said, with the images that go before the text.
+
+    `text` already names the frame and its age for a model that reads; `question` is the wearer's
+    own words, and `frame` and `camera` say the same in a form that code can read.
+    """
 
     text: str
     images: Sequence[HostImage] = ()
+    question: str = ""
+    frame: FrameRef | None = None
+    camera: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +78,14 @@ Message = UserMessage | AssistantMessage | ToolResultsMessage
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
+    """One step of a turn. `deadline` as in `GenerateRequest`; with `must_answer` the model may no
+    longer call tools and has to answer from what it has."""
+
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolDeclaration]
+    deadline: float | None = None
+    must_answer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
