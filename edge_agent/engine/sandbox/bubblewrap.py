@@ -104,7 +104,10 @@ def explain(stderr: str) -> tuple[str, str]:
         )
     if "Unknown option" in text or "disable-userns" in text:
         return ("This Bubblewrap is older than 0.8.", "Install Bubblewrap 0.8 or later.")
-    return (f"Bubblewrap does not start: {_last_line(text)}", "Run the same as `styleeyes doctor` for details.")
+    return (
+        f"Bubblewrap does not start: {_last_line(text)}",
+        "Run the same as `styleeyes doctor` for details.",
+    )
 
 
 def _last_line(text: str) -> str:

@@ -61,7 +61,9 @@ class Child:
         return await asyncio.wrap_future(future)
 
     @classmethod
-    def _spawn(cls, root: RootSpec, arguments: Sequence[str], pass_fds: tuple[int, ...], quiet: bool) -> Child:
+    def _spawn(
+        cls, root: RootSpec, arguments: Sequence[str], pass_fds: tuple[int, ...], quiet: bool
+    ) -> Child:
         reader, writer = os.pipe()
         try:
             argv = bubblewrap.command(root, arguments, info_fd=writer)

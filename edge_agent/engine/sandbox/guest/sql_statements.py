@@ -190,19 +190,21 @@ class Databases:
         with _speaking(None):
             connection, guard = self._connection(name)
         guard.reset()
+        stale = False
         cursor = connection.cursor()
         try:
             with _speaking(guard):
                 cursor.execute(sql, bound)
                 yield cursor, guard
         except StatementError as error:
-            if error.recoverable:
-                self._forget(name)
+            stale = error.recoverable
             raise
         finally:
             cursor.close()
             if connection.in_transaction:
                 connection.rollback()
+            if stale:
+                self._forget(name)
 
     def _connection(self, name: str) -> tuple[sqlite3.Connection, _Guard]:
         identity = self._identity(name)

@@ -103,9 +103,10 @@ class _Worker:
             except StatementError as error:
                 worn = error.worn
                 answer = b"-" + json.dumps(_as_json(error)).encode()
-            except MemoryError:
+            except Exception as error:  # noqa: BLE001 - the border: the caller is told, then a fresh process
                 worn = True
-                failure = StatementError("SQL_ERROR", "The statement needed too much memory.", worn=True)
+                words = f"The statement could not be run ({type(error).__name__})."
+                failure = StatementError("SQL_ERROR", words, worn=True)
                 answer = b"-" + json.dumps(_as_json(failure)).encode()
             self._host.sendall(_LENGTH.pack(len(answer)) + answer)
             if worn:

@@ -1,0 +1,126 @@
+"""The guest: one forked process, one isolate, one tool. It trusts the host and nothing else.
+
+After the fork it makes the isolate, gives up descriptors, memory and system calls, says `ready`, and
+then moves text between its socket and the harness. Nothing here understands a capability.
+"""
+
+from __future__ import annotations
+
+import codecs
+import ctypes
+import json
+import os
+import resource
+import select
+import socket
+import time
+from dataclasses import dataclass
+from typing import NoReturn
+
+from edge_agent.engine.sandbox.guest import confine, framing, module_form
+from edge_agent.engine.sandbox.guest.v8 import Isolate, ScriptError
+
+DATA_LIMIT = 232 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the launcher gives every fork. `filter` is empty where seccomp is refused."""
+
+    library: ctypes.CDLL
+    harness: str
+    filter: bytes
+    parent: int
+
+
+def serve(channel: socket.socket, settings: Settings) -> NoReturn:
+    """Never returns; the process ends when the host closes the channel."""
+    confine.die_with_parent(settings.parent)
+    isolate = Isolate(settings.library, settings.harness)
+    isolate.limit_memory()
+    confine.close_all_but(channel.fileno())
+    confine.limit_resources(data_bytes=DATA_LIMIT)
+    if settings.filter:
+        confine.install_filter(settings.filter)
+    guest = _Guest(channel, isolate)
+    guest.send({"t": "ready", "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss})
+    try:
+        guest.loop()
+    except (EOFError, ConnectionError):
+        os._exit(0)
+
+
+class _Guest:
+    def __init__(self, channel: socket.socket, isolate: Isolate) -> None:
+        self._channel = channel
+        self._isolate = isolate
+        self._buffer = framing.FrameBuffer()
+        self._poll = select.poll()
+        self._poll.register(channel, select.POLLIN)
+        self._wake: float | None = None
+
+    def send(self, header: dict[str, object], body: str = "null") -> None:
+        self._channel.sendall(framing.pack(header, body))
+
+    def loop(self) -> NoReturn:
+        while True:
+            left = None if self._wake is None else max(0.0, (self._wake - time.monotonic()) * 1000.0)
+            if left == 0.0 or not self._poll.poll(left):
+                self._wake = None
+                self._forward(self._isolate.pump(b'{"t":"tick"}\nnull'))
+                continue
+            data = self._channel.recv(1 << 18)
+            if not data:
+                raise EOFError
+            for payload in self._buffer.feed(data):
+                if payload.startswith(b'{"t":"load"'):
+                    self._load(payload)
+                else:
+                    self._forward(self._isolate.pump(payload))
+
+    def _load(self, payload: bytes) -> None:
+        header, body = framing.parse(payload)
+        try:
+            module = module_form.rewrite(json.loads(body), header["filename"])
+            self._forward(self._isolate.define_module(module.code))
+        except module_form.Refused as refused:
+            self._refuse(refused)
+        except ScriptError as error:
+            if self._isolate.out_of_memory:
+                self._die_of_memory()
+            self._refuse(module_form.explain_v8(error.text))
+
+    def _refuse(self, refused: module_form.Refused) -> None:
+        self.send({"t": "refused", "message": refused.message[:2000], "at": [refused.line, refused.column]})
+
+    def _forward(self, out: bytes) -> None:
+        """`out` is a line with the milliseconds to the next timer (or nothing), then frames of two lines."""
+        if self._isolate.out_of_memory:
+            self._die_of_memory()
+        if not out.isascii():
+            out = out.decode("utf-8", "replace").encode("ascii", _JSON_ESCAPES)
+        first, *lines = out.split(b"\n")
+        self._wake = time.monotonic() + float(first) / 1000.0 if first else None
+        if len(lines) < 2:
+            return
+        pieces = []
+        for header, body in zip(lines[0::2], lines[1::2], strict=False):
+            pieces += [framing.LENGTH.pack(len(header) + 1 + len(body)), header, b"\n", body]
+        self._channel.sendall(b"".join(pieces))
+
+    def _die_of_memory(self) -> NoReturn:
+        self.send({"t": "died", "code": "MEMORY_LIMIT"})
+        os._exit(3)
+
+
+_JSON_ESCAPES = "json-escapes"
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wide = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{wide[i]:02x}{wide[i + 1]:02x}" for i in range(0, len(wide), 2)), error.end
+
+
+codecs.register_error(_JSON_ESCAPES, _escape)
