@@ -1,0 +1,78 @@
+"""`run_app`: the screen's whole life in a real terminal, from the first paint to the restored line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+from device.clock import Clock
+from edge_agent.errors import EnvironmentLacksError, UsageError
+from edge_agent.tui.session_port import SessionFactory
+from edge_agent.tui.terminal import TerminalGuard, deadline
+
+QUIT_SECONDS = 8.0
+"""From the wish to quit to the end of the process, at the very most."""
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+
+
+def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | None = None) -> int:
+    """Runs the app until it is quit; the exit status of the program.
+
+    0 after a wished end, 1, 2 or 3 when the session could not be opened (its error is said once more
+    on stderr, since the screen is gone), 128 + signal after SIGTERM, SIGHUP or SIGINT. What libraries
+    print goes to `log_file`. Call it before anything imports OpenCV.
+    """
+    loop_holder: list[asyncio.AbstractEventLoop] = []
+    stop: list[int] = []
+
+    def terminal_gone() -> None:
+        if loop_holder:
+            with contextlib.suppress(RuntimeError):
+                loop_holder[0].call_soon_threadsafe(signal.raise_signal, signal.SIGHUP)
+
+    guard = TerminalGuard(log_file, terminal_gone)
+
+    def last_act() -> None:
+        guard.restore_by_force("StyleEyes would not end by itself and was stopped.")
+        os._exit(128 + stop[0] if stop else 1)
+
+    with deadline(QUIT_SECONDS, last_act) as quitting, guard:
+        from edge_agent.tui.app import StyleEyesApp
+
+        app = StyleEyesApp(session_factory, clock=clock)
+
+        async def live() -> None:
+            loop = asyncio.get_running_loop()
+            loop_holder.append(loop)
+
+            def on_signal(number: int) -> None:
+                if not stop:
+                    stop.append(number)
+                    quitting.set()
+                    app.exit(128 + number, return_code=128 + number)
+
+            for number in _SIGNALS:
+                loop.add_signal_handler(number, on_signal, number)
+            try:
+                await app.run_async()
+            finally:
+                quitting.set()
+                with contextlib.suppress(TimeoutError):
+                    await app.close_session()
+                loop_holder.clear()
+                for number in _SIGNALS:
+                    loop.remove_signal_handler(number)
+
+        asyncio.run(live())
+    if stop:
+        return 128 + stop[0]
+    if app.failure is None:
+        return app.return_code or 0
+    print(f"styleeyes: {app.failure}", file=sys.stderr)  # noqa: T201  the screen that said it is gone
+    if isinstance(app.failure, UsageError):
+        return 2
+    return 3 if isinstance(app.failure, EnvironmentLacksError) else 1

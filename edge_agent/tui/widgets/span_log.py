@@ -1,0 +1,249 @@
+"""The live tool log: the span tree as rows, one line an entry, durations at the right edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from rich.style import Style
+from rich.text import Text, TextType
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Tree
+from textual.widgets.tree import TreeNode
+
+from device.clock import Clock
+from edge_agent.session.span_text import Row, row
+from edge_agent.session.span_tree import SpanNode, State
+from edge_agent.tui.keys import bindings
+
+_EMPTY = Text("")
+_STATE_CLASS: dict[State, str] = {
+    "running": "span-log--running",
+    "ok": "span-log--ok",
+    "failed": "span-log--failed",
+    "cancelled": "span-log--cancelled",
+    "cut off": "span-log--cancelled",
+}
+
+
+class SpanLog(Tree[SpanNode]):
+    """Rows of the tool log. `take` is called at most ten times a second with what changed.
+
+    It follows the newest entry only while it is at the bottom and nothing has been chosen; a reader
+    who moved up is left alone. A tree of rows, not of widgets: its cost is that of the rows in view.
+    """
+
+    BORDER_TITLE = "Tool log"
+    BINDINGS: ClassVar[list[BindingType]] = list(bindings("tool log"))
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*_STATE_CLASS.values(), "span-log--quiet", "span-log--name"}
+
+    class Chosen(Message):
+        """The reader wants all of an entry."""
+
+        def __init__(self, node: SpanNode) -> None:
+            super().__init__()
+            self.node = node
+
+    class CopyAsked(Message):
+        def __init__(self, node: SpanNode) -> None:
+            super().__init__()
+            self.node = node
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__("", id="log")
+        self.show_root = False
+        self.auto_expand = False
+        self.guide_depth = 3
+        self._clock = clock
+        self._rows: dict[str, TreeNode[SpanNode]] = {}
+        self._running_spans: dict[str, SpanNode] = {}
+        self._newest_tool: SpanNode | None = None
+        self._chosen = False
+
+    def process_label(self, label: TextType) -> Text:
+        """Labels are made from the entries when drawn; what Tree would keep is not used."""
+        return _EMPTY
+
+    def get_label_width(self, node: TreeNode[SpanNode]) -> int:
+        """Rows are cut to the widget, so there is nothing to scroll sideways."""
+        return 1
+
+    @property
+    def entries(self) -> int:
+        """How many entries it holds."""
+        return len(self._rows)
+
+    @property
+    def following(self) -> bool:
+        """Whether new entries scroll into view."""
+        return not self._chosen and self.scroll_offset.y >= self.max_scroll_y
+
+    @property
+    def subject(self) -> SpanNode | None:
+        """The entry whose details matter: the chosen one, else the newest tool run."""
+        if self._chosen and self.cursor_node is not None:
+            return self.cursor_node.data
+        return self._newest_tool
+
+    def take(self, changed: Iterable[SpanNode], removed: Iterable[SpanNode]) -> None:
+        """Brings the rows up to date; `changed` parents come before their children."""
+        follow = self.following
+        for node in removed:
+            self._running_spans.pop(node.id, None)
+            if (gone := self._rows.pop(node.id, None)) is not None and gone in self.root.children:
+                gone.remove()
+        for node in changed:
+            self._take_one(node)
+        if follow:
+            self.call_after_refresh(self._to_bottom)
+
+    def _take_one(self, node: SpanNode) -> None:
+        if node.running and node.kind != "session":
+            self._running_spans[node.id] = node
+        else:
+            self._running_spans.pop(node.id, None)
+        if node.kind == "tool" and (self._newest_tool is None or node.began >= self._newest_tool.began):
+            self._newest_tool = node
+        if node.parent is None:
+            return
+        known = self._rows.get(node.id)
+        if known is not None:
+            known.refresh()
+            return
+        above = self.root if node.parent.kind == "session" else self._rows.get(node.parent.id)
+        if above is None:
+            return
+        if node.kind == "turn" and not self._chosen:
+            for earlier in self.root.children:
+                if earlier.is_expanded:
+                    earlier.collapse()
+        above.allow_expand = True
+        leaf = node.kind in ("line", "capability")
+        self._rows[node.id] = above.add("", node, expand=True, allow_expand=not leaf)
+
+    def tick(self) -> None:
+        """Draws the running entries anew, for their durations."""
+        for node_id in self._running_spans:
+            if (known := self._rows.get(node_id)) is not None and known.line >= 0:
+                known.refresh()
+
+    def _to_bottom(self) -> None:
+        self.scroll_end(animate=False, immediate=True)
+
+    def render_label(self, node: TreeNode[SpanNode], base_style: Style, style: Style) -> Text:
+        entry = node.data
+        if entry is None:
+            return _EMPTY
+        depth = entry.depth - 1
+        width = self.size.width - (depth * self.guide_depth if depth > 0 else 0)
+        words = row(entry, self._clock.monotonic())
+        if node.children and not node.is_expanded:
+            words = Row(words.glyph, f"▸ {words.name}", words.note, words.right)
+        plain = node is self.cursor_node and self.has_focus
+        return self._paint(words, entry, width, base_style, style, plain)
+
+    def _paint(self, words: Row, entry: SpanNode, width: int, base: Style, style: Style, plain: bool) -> Text:
+        def look(name: str) -> Style:
+            return style if plain else style + self.get_component_rich_style(name, partial=True)
+
+        state = look("span-log--quiet" if entry.kind == "line" else _STATE_CLASS[entry.state])
+        room = max(0, width - 2 - (cell_len(words.right) + 1 if words.right else 0))
+        name = _cut(words.name, room)
+        room -= cell_len(name)
+        note = _cut(words.note, room - 2) if words.note and room > 6 else ""
+        gap = room - (cell_len(note) + 2 if note else 0)
+        name_style = look("span-log--name") if entry.kind in ("turn", "tool") else style
+        note_style = state if entry.state == "failed" else look("span-log--quiet")
+        text = Text(no_wrap=True, end="")
+        text.append(f"{words.glyph} ", state)
+        text.append(name, name_style)
+        if note:
+            text.append(f"  {note}", note_style)
+        text.append(" " * max(0, gap), style)
+        if words.right:
+            text.append(f" {words.right}", state if entry.running else look("span-log--quiet"))
+        return text
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[SpanNode]) -> None:
+        event.stop()
+        self._chosen = True
+
+    def action_cursor_down(self) -> None:
+        self._choose_by_key(super().action_cursor_down)
+        if self.cursor_line == self.last_line:
+            self._chosen = False
+
+    def action_cursor_up(self) -> None:
+        self._choose_by_key(super().action_cursor_up)
+
+    def _choose_by_key(self, move: object) -> None:
+        if not self.root.children:
+            return
+        if self.cursor_line == -1:
+            self.cursor_line = self.last_line
+            self.scroll_to_line(self.cursor_line, animate=False)
+        elif callable(move):
+            move()
+        self._chosen = True
+
+    def action_follow(self) -> None:
+        self._chosen = False
+        self.cursor_line = -1 if not self.root.children else self.last_line
+        self._to_bottom()
+
+    def action_fold(self) -> None:
+        node = self.cursor_node
+        if node is None:
+            return
+        if node.is_expanded and node.children:
+            node.collapse()
+        elif node.parent is not None and not node.parent.is_root:
+            self.move_cursor(node.parent)
+
+    def action_unfold(self) -> None:
+        if (node := self.cursor_node) is not None and node.children and not node.is_expanded:
+            node.expand()
+
+    def action_to_running(self) -> None:
+        """To the innermost running entry."""
+        deepest = max(self._running_spans.values(), key=lambda node: (node.depth, node.began), default=None)
+        self._jump(deepest)
+
+    def action_to_failure(self) -> None:
+        """To the nearest failure above the cursor, else to the last one."""
+        failures = [node.data for node in self._visible() if node.data and node.data.state == "failed"]
+        above = [n for n in failures if self._rows[n.id].line < self.cursor_line]
+        self._jump(above[-1] if above else failures[-1] if failures else None)
+
+    def _visible(self) -> list[TreeNode[SpanNode]]:
+        nodes = (self.get_node_at_line(line) for line in range(self.last_line + 1))
+        return [node for node in nodes if node is not None]
+
+    def _jump(self, entry: SpanNode | None) -> None:
+        if entry is None or (known := self._rows.get(entry.id)) is None:
+            self.app.bell()
+            return
+        above = known.parent
+        while above is not None and not above.is_root:
+            above.expand()
+            above = above.parent
+        _ = self.last_line  # builds the lines, so that the row knows where it is
+        self._chosen = True
+        self.move_cursor(known)
+
+    def action_open_details(self) -> None:
+        if (node := self.subject) is not None:
+            self.post_message(self.Chosen(node))
+
+    def action_copy_json(self) -> None:
+        if (node := self.subject) is not None:
+            self.post_message(self.CopyAsked(node))
+
+
+def _cut(text: str, width: int) -> str:
+    """`text` in at most `width` cells, an ellipsis where it was cut; wide characters never split."""
+    if cell_len(text) <= width:
+        return text
+    return f"{set_cell_size(text, width - 1).rstrip()}…" if width > 1 else ""
