@@ -8,6 +8,7 @@ sends, so a process id that was used again can never be hit.
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -19,7 +20,7 @@ import subprocess
 from pathlib import Path
 from typing import Protocol
 
-from edge_agent.engine.sandbox import python_root
+from edge_agent.engine.sandbox import python_root, seccomp
 from edge_agent.engine.sandbox.bubblewrap import RootSpec
 from edge_agent.engine.sandbox.child import Child
 from edge_agent.errors import StyleEyesError
@@ -35,7 +36,7 @@ _FORK_TIMEOUT_S = 10.0
 _LENGTH = struct.Struct(">I")
 _GUEST = Path(python_root.__file__).resolve().parent / "guest"
 _INSIDE = "/app/edge_agent/engine/sandbox/guest"
-_SCRIPTS = ("sql_worker.py", "sql_statements.py")
+_SCRIPTS = ("sql_worker.py", "sql_statements.py", "confine.py")
 _MODULES = ("sqlite3", "ctypes", "socket", "json", "resource", "base64", "contextlib", "urllib.parse")
 
 
@@ -196,7 +197,8 @@ async def _spawn_sandboxed(folder: Path, writable: bool, control: int) -> Forker
         read_only=scripts if writable else (*scripts, *databases),
         read_write=databases if writable else (),
     )
-    options = _options("/db", writable)
+    program = seccomp.sql_worker() if seccomp.supported() else None
+    options = _options("/db", writable, program)
     return await Child.spawn_async(
         root, [f"{_INSIDE}/sql_worker.py", str(control), options], pass_fds=[control]
     )
@@ -207,7 +209,7 @@ async def _spawn_plain(folder: Path, writable: bool, control: int) -> ForkerChil
     argv = [python_root.base_executable(), *python_root.FLAGS, script, str(control)]
     process = await asyncio.to_thread(
         subprocess.Popen,
-        [*argv, _options(str(folder), writable)],
+        [*argv, _options(str(folder), writable, None)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -219,9 +221,15 @@ async def _spawn_plain(folder: Path, writable: bool, control: int) -> ForkerChil
     return _PlainChild(process)
 
 
-def _options(root: str, writable: bool) -> str:
+def _options(root: str, writable: bool, program: bytes | None) -> str:
     return json.dumps(
-        {"root": root, "writable": writable, "memory": WORKER_MEMORY_BYTES, "fileSize": MAX_DATABASE_BYTES}
+        {
+            "root": root,
+            "writable": writable,
+            "memory": WORKER_MEMORY_BYTES,
+            "fileSize": MAX_DATABASE_BYTES,
+            "filter": None if program is None else base64.b64encode(program).decode("ascii"),
+        }
     )
 
 

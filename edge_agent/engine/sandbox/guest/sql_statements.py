@@ -55,6 +55,8 @@ _SHAPING = frozenset(
         sqlite3.SQLITE_REINDEX,
     }
 )
+# What opening a hot journal or a write-ahead log for reading ends in; the last where no file may grow.
+_MENDABLE = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR})
 _ACTION_WORDS = {
     sqlite3.SQLITE_ATTACH: "ATTACH and VACUUM",
     sqlite3.SQLITE_DETACH: "DETACH",
@@ -244,8 +246,9 @@ class Databases:
             connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, _MAX_VARIABLES)
             connection.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
             connection.execute("PRAGMA temp_store=MEMORY")  # the root has no folder for temporary files
-            connection.execute("PRAGMA trusted_schema=OFF")  # a file may hold anybody's views and triggers
             connection.execute("PRAGMA cell_size_check=ON")
+            # trusted_schema stays on: off, FTS5 of SQLite 3.40 may not be filled by a trigger. The
+            # authorizer judges what views and triggers call as it judges the statement itself.
         except BaseException:
             connection.close()
             raise
@@ -292,11 +295,13 @@ def _explained(error: Exception, guard: _Guard | None) -> StatementError:
         return StatementError(
             "SQL_DENIED", "Only one statement a call is allowed.", "Make one call a statement."
         )
+    if "may not be modified" in text:
+        return StatementError("SQL_DENIED", f"Refused: {text}.")
     primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return StatementError(
         "SQL_ERROR",
         text[:500] or "SQLite gave no message.",
-        recoverable=primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+        recoverable=primary in _MENDABLE,
         worn=primary == sqlite3.SQLITE_NOMEM,
     )
 

@@ -1,7 +1,8 @@
 """The process behind database calls: a forker, and the workers that it forks.
 
 Run as a script, inside Bubblewrap or, for trusted development, beside the app: arguments are the
-control descriptor and a JSON object `{"root", "writable", "memory", "fileSize"}`. The forker reads
+control descriptor and a JSON object `{"root", "writable", "memory", "fileSize", "filter"}` (a seccomp
+program as base64, or null). The forker reads
 one byte with one socket attached, forks a worker for that socket and answers with the worker's pidfd.
 A worker answers one statement after the other until its socket closes or it is killed; native code in
 SQLite cannot be interrupted in time, so being killed is its ordinary end at a deadline.
@@ -12,8 +13,8 @@ or with `-` and `{code, message, hint, recoverable, worn}`.
 
 from __future__ import annotations
 
+import base64
 import contextlib
-import ctypes
 import gc
 import json
 import os
@@ -29,10 +30,10 @@ if __name__ == "__main__":
     # -I keeps the script's folder off the path; the package's parent is four folders up.
     sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
 
+from edge_agent.engine.sandbox.guest import confine
 from edge_agent.engine.sandbox.guest.sql_statements import Databases, StatementError
 
 _MAX_FRAME = 8 * 1024 * 1024
-_PR_SET_PDEATHSIG = 1
 _LENGTH = struct.Struct(">I")
 
 
@@ -76,16 +77,18 @@ class Forker:
             os.close(handle)
 
     def _become_worker(self, descriptor: int, parent: int) -> None:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            return
+        confine.die_with_parent(parent)
         kept = 3
         if descriptor != kept:
             os.dup2(descriptor, kept)
         os.closerange(kept + 1, 1 << 16)
         _limit(self._options)
+        databases = Databases(Path(self._options["root"]), writable=self._options["writable"])
         with socket.socket(fileno=kept) as host:
-            _Worker(host, Databases(Path(self._options["root"]), writable=self._options["writable"])).serve()
+            if self._options["filter"] is not None:
+                with contextlib.suppress(OSError):  # a kernel that refuses leaves Bubblewrap to hold alone
+                    confine.install_filter(base64.b64decode(self._options["filter"]))
+            _Worker(host, databases).serve()
 
 
 class _Worker:
