@@ -9,6 +9,8 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 class Clock(Protocol):
     """Where time comes from."""
@@ -26,7 +28,9 @@ class SystemClock:
     """The machine's own clocks."""
 
     def monotonic(self) -> float:
-        return time.monotonic()
+        # Where the system has it, the clock that also counts while the machine sleeps: a frame from
+        # before the lid was closed must not look fresh when it opens.
+        return time.clock_gettime(_BOOT_TIME) if _BOOT_TIME is not None else time.monotonic()
 
     def wall(self) -> datetime:
         return datetime.now(UTC)
