@@ -23,6 +23,8 @@ class SyntheticProducer:
     def __init__(self, spec: SourceSpec) -> None:
         self._width, self._height, self._fps = spec.width, spec.height, spec.fps
         self._background = _pattern(self._width, self._height)
+        self._count = 0
+        self._draw()  # loads the font, so that the second picture is not late
         self._count = -1
 
     @property
@@ -42,6 +44,12 @@ class SyntheticProducer:
         return Grab.PICTURE
 
     def retrieve(self) -> Pixels | None:
+        return self._draw()
+
+    def close(self) -> None:
+        self._count = -1
+
+    def _draw(self) -> Pixels:
         from device.opencv import cv2
 
         position = self._count / self._fps
@@ -65,9 +73,6 @@ class SyntheticProducer:
         )
         _burn(picture, round(position * 1000))
         return picture
-
-    def close(self) -> None:
-        self._count = -1
 
 
 def burnt_position_s(pixels: Pixels) -> float:
