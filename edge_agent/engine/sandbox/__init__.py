@@ -1,0 +1,1 @@
+"""The sandbox room: guests in Bubblewrap, each one tool, none of it trusted."""

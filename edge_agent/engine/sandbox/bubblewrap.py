@@ -6,9 +6,7 @@ and folders it is given, and `/dev/urandom`; no network, no other process, no en
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +28,7 @@ class RootSpec:
     loader needs: a library must itself lie in something bound.
     """
 
-    modules: tuple[str, ...] = ("ctypes", "socket", "json", "struct", "select", "resource")
+    modules: tuple[str, ...] = ("base64", "ctypes", "json", "resource", "select", "socket")
     libraries: tuple[Path, ...] = ()
     read_only: tuple[tuple[Path, str], ...] = ()
     read_write: tuple[tuple[Path, str], ...] = ()
@@ -106,7 +104,7 @@ def explain(stderr: str) -> tuple[str, str]:
         return ("This Bubblewrap is older than 0.8.", "Install Bubblewrap 0.8 or later.")
     return (
         f"Bubblewrap does not start: {_last_line(text)}",
-        "Run the same as `styleeyes doctor` for details.",
+        "`styleeyes doctor` shows what else is missing.",
     )
 
 
@@ -115,9 +113,5 @@ def _last_line(text: str) -> str:
 
 
 def _in_container() -> bool:
-    if os.environ.get("container") or Path("/.dockerenv").exists() or Path("/run/.containerenv").exists():
-        return True
-    try:
-        return stat.S_ISREG(Path("/run/systemd/container").stat().st_mode)
-    except OSError:
-        return False
+    marks = ("/.dockerenv", "/run/.containerenv", "/run/systemd/container")
+    return any(Path(mark).exists() for mark in marks)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from edge_agent.engine.sandbox import bubblewrap
+from edge_agent.engine.sandbox import bubblewrap, python_root
 from edge_agent.engine.sandbox.bubblewrap import RootSpec
 from edge_agent.errors import EnvironmentLacksError
 
@@ -90,6 +90,24 @@ class Child:
             outer.wait()
             raise EnvironmentLacksError("SANDBOX_UNAVAILABLE", *bubblewrap.explain(complaint(root)))
         return cls(outer, pid)
+
+    @classmethod
+    async def spawn_unsandboxed(cls, arguments: Sequence[str], *, pass_fds: Sequence[int] = ()) -> Child:
+        """The same Python without Bubblewrap: for trusted development only."""
+
+        def start() -> Child:
+            outer = subprocess.Popen(
+                [python_root.base_executable(), *python_root.FLAGS, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=tuple(pass_fds),
+                process_group=0,
+                env={},
+            )
+            return cls(outer, outer.pid)
+
+        return await asyncio.wrap_future(_spawner.submit(start))
 
     @property
     def exit_fd(self) -> int:

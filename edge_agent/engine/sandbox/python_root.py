@@ -74,7 +74,7 @@ def discover(modules: tuple[str, ...], libraries: tuple[str, ...]) -> PythonRoot
     folders = [stdlib]
     for origin in report["origins"]:
         folder = str(Path(origin).parent) if origin else stdlib
-        if origin and os.path.isabs(origin) and not any(Path(folder).is_relative_to(f) for f in folders):
+        if origin and origin.startswith("/") and not any(Path(folder).is_relative_to(f) for f in folders):
             folders.append(folder)
     hidden = tuple(
         str(Path(folder) / name)
@@ -97,7 +97,7 @@ def discover(modules: tuple[str, ...], libraries: tuple[str, ...]) -> PythonRoot
 def _probe(executable: str, modules: Sequence[str], libraries: Sequence[str]) -> dict[str, list[str]]:
     command = [executable, *FLAGS, "-c", _PROBE, json.dumps(list(modules)), json.dumps(list(libraries))]
     try:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PROBE_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as failure:

@@ -66,6 +66,7 @@ NUMBERS: dict[str, tuple[int, int]] = {
     "geteuid": (107, 175),
     "getgid": (104, 176),
     "getpid": (39, 172),
+    "getppid": (110, 173),
     "getpriority": (140, 141),
     "getrandom": (318, 278),
     "getrusage": (98, 165),

@@ -7,6 +7,7 @@ only where its meaning is known. Both ends hold the same limits. Runs on both si
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import struct
@@ -18,8 +19,25 @@ MAX_HEADER = 16 * 1024
 MAX_DEPTH = 200
 """Nested arrays and objects in any body; Python's own JSON gives up near a thousand."""
 
+WRAPPER_LINES = 1
+"""Lines of a module's script before the author's first."""
+
 LENGTH = struct.Struct(">I")
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+
+
+ESCAPES = "json-escapes"
+"""An error handler for `encode("ascii", …)` that writes what is not ASCII as `\\uXXXX`."""
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wide = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{wide[i]:02x}{wide[i + 1]:02x}" for i in range(0, len(wide), 2)), error.end
+
+
+codecs.register_error(ESCAPES, _escape)
 
 
 class FrameError(Exception):
@@ -27,12 +45,9 @@ class FrameError(Exception):
 
 
 def pack(header: dict[str, Any], body: str = "null") -> bytes:
-    """A whole frame, length included. Raises FrameError if it would be too large or not ASCII."""
+    """A whole frame, length included. `body` may be any JSON text. Raises FrameError if too large."""
     head = json.dumps(header, separators=(",", ":"), allow_nan=False)
-    try:
-        payload = f"{head}\n{body}".encode("ascii")
-    except UnicodeEncodeError as error:
-        raise FrameError("the body is not ASCII") from error
+    payload = f"{head}\n{body}".encode("ascii", ESCAPES)
     if len(payload) > MAX_FRAME or len(head) > MAX_HEADER:
         raise FrameError(f"a frame of {len(payload)} bytes is too large")
     return LENGTH.pack(len(payload)) + payload

@@ -25,7 +25,7 @@ _REQUEST_BYTES = 4096
 
 
 def main(settings: dict[str, Any]) -> NoReturn:
-    """`settings`: {"control": fd, "paths": [import folders], "racer": folder, "filters": {launcher, guest}}."""
+    """`settings`: {"control": fd, "paths": [import folders], "racer": folder, "filters": {name: base64}}."""
     sys.path[:0] = settings["paths"]
     # The paths are known only now, and everything has to be loaded before the first fork.
     from edge_agent.engine.sandbox.guest import confine, process, v8
@@ -92,7 +92,7 @@ class _Nursery:
         fds = array.array("i")
         for _level, _kind, data in rights:
             fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
-        channel = socket.socket(fileno=fds[0])
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, fileno=fds[0])
         name = json.loads(request)["fork"]
         pid = os.fork()
         if pid == 0:

@@ -6,7 +6,6 @@ then moves text between its socket and the harness. Nothing here understands a c
 
 from __future__ import annotations
 
-import codecs
 import ctypes
 import json
 import os
@@ -80,17 +79,25 @@ class _Guest:
 
     def _load(self, payload: bytes) -> None:
         header, body = framing.parse(payload)
+        source: str = json.loads(body)
         try:
-            module = module_form.rewrite(json.loads(body), header["filename"])
-            self._forward(self._isolate.define_module(module.code))
-        except module_form.Refused as refused:
+            module = module_form.rewrite(source, header["filename"])
+        except module_form.RefusedError as refused:
             self._refuse(refused)
+            return
+        try:
+            out = self._isolate.define_module(module.code, run=module.doubt is None)
         except ScriptError as error:
             if self._isolate.out_of_memory:
                 self._die_of_memory()
-            self._refuse(module_form.explain_v8(error.text))
+            self._refuse(module_form.explain_v8(error.text, module.doubt, source.count("\n") + 1))
+            return
+        if module.doubt is not None:
+            self._refuse(module.doubt)
+            return
+        self._forward(out)
 
-    def _refuse(self, refused: module_form.Refused) -> None:
+    def _refuse(self, refused: module_form.RefusedError) -> None:
         self.send({"t": "refused", "message": refused.message[:2000], "at": [refused.line, refused.column]})
 
     def _forward(self, out: bytes) -> None:
@@ -98,7 +105,7 @@ class _Guest:
         if self._isolate.out_of_memory:
             self._die_of_memory()
         if not out.isascii():
-            out = out.decode("utf-8", "replace").encode("ascii", _JSON_ESCAPES)
+            out = out.decode("utf-8", "replace").encode("ascii", framing.ESCAPES)
         first, *lines = out.split(b"\n")
         self._wake = time.monotonic() + float(first) / 1000.0 if first else None
         if len(lines) < 2:
@@ -111,16 +118,3 @@ class _Guest:
     def _die_of_memory(self) -> NoReturn:
         self.send({"t": "died", "code": "MEMORY_LIMIT"})
         os._exit(3)
-
-
-_JSON_ESCAPES = "json-escapes"
-
-
-def _escape(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    wide = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{wide[i]:02x}{wide[i + 1]:02x}" for i in range(0, len(wide), 2)), error.end
-
-
-codecs.register_error(_JSON_ESCAPES, _escape)

@@ -3,7 +3,7 @@
 Runs inside an SQL worker, so it imports the standard library alone. Reading is enforced twice: the
 file is opened read-only, and an authorizer refuses everything that is not reading. In write mode the
 authorizer lets through what changes rows (INSERT, UPDATE, DELETE) and what shapes a store of one's own
-(tables, indexes, views, triggers, FTS and R*Tree tables, ANALYZE, REINDEX). Never allowed: ATTACH and
+(tables, indexes, views, triggers, FTS tables, ANALYZE, REINDEX). Never allowed: ATTACH and
 DETACH (which VACUUM and VACUUM INTO need), PRAGMA, transactions across calls, temporary objects (a call
 must leave nothing behind in a worker that others use), `load_extension`, and `fts3_tokenizer`, which
 Debian's SQLite still has and which reads and sets raw pointers.
@@ -34,7 +34,7 @@ _LEADING = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z]+")
 _REFUSED_WORDS = {"PRAGMA", "ATTACH", "DETACH", "VACUUM"}
 _DENIED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer"})
-_VIRTUAL_TABLES = frozenset({"fts3", "fts4", "fts5", "rtree"})
+_VIRTUAL_TABLES = frozenset({"fts4", "fts5"})
 _SCHEMA_TABLES = frozenset({"sqlite_master", "sqlite_schema"})
 
 _READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
@@ -289,14 +289,16 @@ def _speaking(guard: _Guard | None) -> Any:
 
 def _explained(error: Exception, guard: _Guard | None) -> StatementError:
     text = str(error)
-    if guard is not None and guard.refused is not None:
-        return StatementError("SQL_DENIED", f"Refused: {guard.refused} is not allowed here.", _hint(guard))
+    if guard is not None and guard.refused is not None and "authorized" in text:
+        return StatementError(
+            "SQL_DENIED", f"RefusedError: {guard.refused} is not allowed here.", _hint(guard)
+        )
     if "one statement at a time" in text:
         return StatementError(
             "SQL_DENIED", "Only one statement a call is allowed.", "Make one call a statement."
         )
     if "may not be modified" in text:
-        return StatementError("SQL_DENIED", f"Refused: {text}.")
+        return StatementError("SQL_DENIED", f"RefusedError: {text}.")
     primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return StatementError(
         "SQL_ERROR",
@@ -320,7 +322,7 @@ def _refuse_by_word(sql: str) -> None:
             raise StatementError("SQL_ERROR", "There is no statement in the SQL text.")
         return
     if word.group().upper() in _REFUSED_WORDS:
-        raise StatementError("SQL_DENIED", f"Refused: {word.group().upper()} is not allowed here.")
+        raise StatementError("SQL_DENIED", f"RefusedError: {word.group().upper()} is not allowed here.")
 
 
 def _fetch(cursor: sqlite3.Cursor, columns: list[str], limit: int, *, drain: bool) -> tuple[list[str], bool]:

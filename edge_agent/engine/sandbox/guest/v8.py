@@ -105,8 +105,8 @@ class Isolate:
         self._set(self._in, text)
         return self._read_out()
 
-    def define_module(self, source: bytes) -> bytes:
-        """Compiles an expression that is a function, sets `module` to it, and reads `out`.
+    def define_module(self, source: bytes, *, run: bool) -> bytes:
+        """Compiles an expression that is a function and, with `run`, sets `module` to it and reads `out`.
 
         Raises ScriptError where it does not compile, or is no function.
         """
@@ -114,6 +114,9 @@ class Isolate:
         if function.contents.type != FUNCTION:
             self._free(function)
             raise ScriptError("the module is not a function body", parsing=True)
+        if not run:
+            self._free(function)
+            return b""
         answer = self._library.mr_set_object_item(self._context, self._box, self._module, function)
         self._free(answer)
         self._free(function)

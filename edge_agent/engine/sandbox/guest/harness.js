@@ -1,0 +1,466 @@
+// The harness: evaluated once in every guest before any tool source. Its value is the box through
+// which the process outside talks: `in` takes one frame, `module` the compiled module, and `out`
+// gives a line with the milliseconds to the next timer (or nothing) and then frames of two lines.
+//
+// Tool code may change every prototype and global afterwards. So whatever is used later is held
+// here, dictionaries have no prototype, and all work is done in microtasks: a script that is ended
+// for its memory then never ends inside a setter, where mini-racer could not report it.
+(() => {
+"use strict";
+const LIMITS = { calls: 32, lines: 100, logCharacters: 16384, depth: 200, timers: 1000, steps: 1000, text: 1800000 };
+const { parse, stringify } = JSON;
+const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf, keys } = Object;
+const objectPrototype = Object.prototype, arrayPrototype = Array.prototype;
+const { isArray } = Array;
+const { apply } = Reflect;
+const { isFinite, isNaN } = Number;
+const { max, min } = Math;
+const text = String;
+const now = Date.now;
+const PromiseOf = Promise, ErrorOf = Error, TypeErrorOf = TypeError, RangeErrorOf = RangeError;
+const uncurry = (f) => (self, ...rest) => apply(f, self, rest);
+const then = uncurry(Promise.prototype.then);
+const indexOf = uncurry(String.prototype.indexOf);
+const slice = uncurry(String.prototype.slice);
+const remember = uncurry(WeakMap.prototype.set);
+const recall = uncurry(WeakMap.prototype.get);
+const capabilityErrors = new WeakMap();
+const record = () => ({ __proto__: null });
+
+// A promise whose `constructor` cannot be looked up on a changed prototype.
+const ready = freeze(defineProperty(PromiseOf.resolve(), "constructor", { value: PromiseOf }));
+
+let out = "";
+let progress = "";
+const emit = (header, body) => { out += "\n" + header + "\n" + body; };
+const quote = (s) => stringify(s.length > LIMITS.text ? slice(s, 0, LIMITS.text) : s);
+
+// ---- Values to JSON -------------------------------------------------------------------------
+const AS_RESULT = 0, AS_ARGUMENTS = 1, AS_EXPORT = 2;
+let mode = AS_RESULT, size = 0, trail = record(), failure = null;
+
+function fail(depth, what, tooLarge = false) {
+  let path = "$";
+  for (let i = 1; i <= depth; i++) {
+    const key = trail[i];
+    path += typeof key === "number" ? "[" + key + "]" : isPlainName(key) ? "." + key : "[" + quote(key) + "]";
+  }
+  failure = { __proto__: null, path, what, tooLarge };
+  throw failure;
+}
+
+function isPlainName(key) {
+  if (key.length === 0 || key.length > 64) return false;
+  for (let i = 0; i < key.length; i++) {
+    const c = key[i];
+    const letter = (c >= "a" && c <= "z") || (c >= "A" && c <= "Z") || c === "_" || c === "$";
+    if (!letter && (i === 0 || c < "0" || c > "9")) return false;
+  }
+  return true;
+}
+
+function grow(piece, depth) {
+  size += piece.length;
+  if (size > LIMITS.text) fail(depth, "is too large", true);
+  return piece;
+}
+
+function encode(value, inMode) {
+  mode = inMode; size = 0; trail = record();
+  return encodeAt(value, 0, null, true);
+}
+
+function encodeAt(value, depth, above, convert) {
+  switch (typeof value) {
+    case "string":
+      if (value.length > LIMITS.text) fail(depth, "is too large", true);
+      return grow(stringify(value), depth);
+    case "boolean": return value ? "true" : "false";
+    case "number":
+      if (!isFinite(value)) fail(depth, isNaN(value) ? "is NaN" : "is Infinity");
+      return grow(value === 0 ? "0" : text(value), depth);
+    case "undefined":
+      if (mode === AS_EXPORT) fail(depth, "is undefined");
+      return grow("null", depth);
+    case "object": break;
+    default: fail(depth, "is a " + (typeof value === "bigint" ? "BigInt" : typeof value));
+  }
+  if (value === null) return grow("null", depth);
+  if (depth > LIMITS.depth) fail(depth, "is nested deeper than " + LIMITS.depth + " levels");
+  for (let up = above; up !== null; up = up.above) if (up.value === value) fail(depth, "is a cycle");
+  if (convert && mode !== AS_EXPORT) {
+    const toJSON = value.toJSON;
+    if (typeof toJSON === "function") {
+      return encodeAt(apply(toJSON, value, [depth === 0 ? "" : text(trail[depth])]), depth, above, false);
+    }
+  }
+  const here = { __proto__: null, value, above };
+  return isArray(value) ? encodeArray(value, depth, here) : encodeObject(value, depth, here);
+}
+
+function encodeArray(value, depth, here) {
+  if (mode === AS_EXPORT && getPrototypeOf(value) !== arrayPrototype) fail(depth, "is not a plain array");
+  const { length } = value;
+  let json = "[";
+  for (let i = 0; i < length; i++) {
+    if (i > 0) json += ",";
+    trail[depth + 1] = i;
+    grow(",", depth);
+    json += encodeAt(member(value, i, depth + 1), depth + 1, here, true);
+  }
+  return json + "]";
+}
+
+function encodeObject(value, depth, here) {
+  if (mode === AS_EXPORT) {
+    const above = getPrototypeOf(value);
+    if (above !== objectPrototype && above !== null) fail(depth, "is not a plain object");
+  }
+  const names = keys(value);
+  let json = "{", first = true;
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i];
+    trail[depth + 1] = name;
+    const inner = member(value, name, depth + 1);
+    if (inner === undefined && mode === AS_ARGUMENTS) continue;
+    json += (first ? "" : ",") + grow(stringify(name), depth) + ":";
+    first = false;
+    json += encodeAt(inner, depth + 1, here, true);
+  }
+  return json + "}";
+}
+
+function member(value, key, depth) {
+  if (mode !== AS_EXPORT) return value[key];
+  const found = getOwnPropertyDescriptor(value, key);
+  if (found === undefined) fail(depth, "is missing");
+  if (found.get !== undefined || found.set !== undefined) fail(depth, "is a getter or setter");
+  return found.value;
+}
+
+// ---- Things thrown --------------------------------------------------------------------------
+function describe(thrown) {
+  try {
+    if (typeof thrown === "object" && thrown !== null) {
+      const { name, message } = thrown;
+      if (typeof message === "string") {
+        if (typeof name !== "string" || name === "" || name === "Error") return message || "Error";
+        return message ? name + ": " + message : name;
+      }
+      return encode(thrown, AS_RESULT);
+    }
+    return text(thrown);
+  } catch {
+    return "a value that cannot be shown";
+  }
+}
+
+function stackOf(thrown) {
+  try {
+    const { stack } = thrown;
+    return typeof stack === "string" ? slice(stack, 0, 4000) : "";
+  } catch {
+    return "";
+  }
+}
+
+const fault = (message, stack) => '{"message":' + quote(slice(message, 0, 4000)) + ',"stack":' + quote(stack) + "}";
+
+// ---- One run --------------------------------------------------------------------------------
+let current = null;
+let execute;
+
+function startRun(id, { context, input }) {
+  if (current !== null) current.open = false;
+  const run = { __proto__: null, id, open: true, calls: 0, waiting: record(), lines: 0, logged: 0, steps: 0 };
+  current = run;
+  clearTimers();
+  const ctx = makeContext(run, context);
+  then(ready, async () => {
+    let value;
+    try {
+      value = await execute(ctx, input);
+    } catch (thrown) {
+      return finishRun(run, "failed", failedCode(thrown), fault(describe(thrown), stackOf(thrown)));
+    }
+    let json;
+    try {
+      json = encode(value, AS_RESULT);
+    } catch (thrown) {
+      if (thrown !== failure) {
+        return finishRun(run, "failed", "TOOL_ERROR", fault(describe(thrown), stackOf(thrown)));
+      }
+      const code = failure.tooLarge ? "RESULT_TOO_LARGE" : "INVALID_RESULT";
+      return finishRun(run, "failed", code, fault("The result's " + failure.path + " " + failure.what + ".", ""));
+    }
+    return finishRun(run, "result", "", json);
+  });
+}
+
+function failedCode(thrown) {
+  const known = typeof thrown === "object" && thrown !== null ? recall(capabilityErrors, thrown) : undefined;
+  if (known !== undefined) return known;
+  return isAllocationFailure(thrown) ? "MEMORY_LIMIT" : "TOOL_ERROR";
+}
+
+// An ArrayBuffer that the process may not have is no error of the script's logic.
+function isAllocationFailure(thrown) {
+  try {
+    return getPrototypeOf(thrown) === RangeErrorOf.prototype && thrown.message === "Array buffer allocation failed";
+  } catch {
+    return false;
+  }
+}
+
+function finishRun(run, kind, code, body) {
+  if (!run.open) return;
+  flushProgress();
+  run.open = false;
+  clearTimers();
+  emit('{"t":"' + kind + '","run":' + quote(run.id) + (code ? ',"code":' + quote(code) : "") + "}", body);
+}
+
+function refuse(error, code) {
+  error.code = code;
+  remember(capabilityErrors, error, code);
+  return error;
+}
+
+function call(run, method, parameters) {
+  return new PromiseOf((resolve, reject) => {
+    const error = new ErrorOf("");
+    const no = (code, message) => { error.message = message; reject(refuse(error, code)); };
+    if (!run.open) return no("CAPABILITY_DENIED", "This run has ended; its ctx can do nothing any more.");
+    if (run.calls >= LIMITS.calls) {
+      return no("CAPABILITY_LIMIT", "A run may make " + LIMITS.calls + " capability calls; this was one more.");
+    }
+    let json;
+    try {
+      json = encode(parameters, AS_ARGUMENTS);
+    } catch (thrown) {
+      if (thrown !== failure) return reject(thrown);
+      if (failure.tooLarge) return no("INPUT_TOO_LARGE", "The arguments of ctx." + method + " are too large.");
+      return no("INVALID_INPUT", "The arguments of ctx." + method + ": " + failure.path + " " + failure.what + ".");
+    }
+    run.calls += 1;
+    const id = run.calls;
+    run.waiting[id] = { __proto__: null, resolve, no };
+    emit('{"t":"call","run":' + quote(run.id) + ',"id":' + id + ',"method":' + quote(method) + "}", json);
+  });
+}
+
+function settle(header, body) {
+  const run = current;
+  if (run === null || header.run !== run.id) return;
+  const waiter = run.waiting[header.id];
+  if (waiter === undefined) return;
+  delete run.waiting[header.id];
+  if (header.ok) waiter.resolve(parse(body));
+  else waiter.no(header.code, header.message);
+}
+
+// ---- ctx ------------------------------------------------------------------------------------
+function deepFreeze(value) {
+  if (typeof value !== "object" || value === null) return value;
+  const names = keys(value);
+  for (let i = 0; i < names.length; i++) deepFreeze(value[names[i]]);
+  return freeze(value);
+}
+
+const METHODS = {
+  __proto__: null,
+  db: ["query", "execute"],
+  images: ["open"],
+  files: ["readText", "writeText", "list"],
+  llm: ["generate"],
+};
+const METHOD_GROUPS = freeze(["db", "images", "files", "llm"]);
+
+function makeContext(run, given) {
+  const ctx = {
+    now: given.now,
+    agent: deepFreeze(given.agent),
+    session: deepFreeze(given.session),
+    wait: (ms) => new PromiseOf((resolve) => addTimer(resolve, ms)),
+    log: async (message, data) => log(run, "info", message, data),
+    progress: async (fraction, message) => setProgress(run, fraction, message),
+  };
+  const has = (name) => {
+    for (let i = 0; i < given.capabilities.length; i++) if (given.capabilities[i] === name) return true;
+    return false;
+  };
+  for (let g = 0; g < METHOD_GROUPS.length; g++) {
+    const group = METHOD_GROUPS[g];
+    if (!has(group)) continue;
+    const methods = {};
+    for (let m = 0; m < METHODS[group].length; m++) {
+      const name = METHODS[group][m];
+      methods[name] = freeze((...parameters) => call(run, group + "." + name, parameters));
+    }
+    ctx[group] = freeze(methods);
+  }
+  if (has("camera")) ctx.camera = deepFreeze(given.camera ?? { frame: null, status: null });
+  if (has("conversation")) ctx.conversation = deepFreeze({ recentTurns: given.recentTurns ?? [] });
+  freeze(ctx.wait); freeze(ctx.log); freeze(ctx.progress);
+  return freeze(ctx);
+}
+
+function show(value) {
+  if (typeof value === "string") return slice(value, 0, LIMITS.logCharacters + 1);
+  return slice(describe(value), 0, LIMITS.logCharacters + 1);
+}
+
+// Limits are the host's to say; this only keeps a flood from crossing. One line too many goes out,
+// so that the host can tell that there was more.
+function log(run, level, message, data) {
+  if (run === null || !run.open || run.lines > LIMITS.lines || run.logged > LIMITS.logCharacters) return;
+  const line = show(message);
+  let json = "null";
+  if (data !== undefined) {
+    try { json = encode(data, AS_RESULT); } catch { json = quote(show(data)); }
+    if (json.length > LIMITS.logCharacters) json = quote(slice(json, 0, LIMITS.logCharacters + 1));
+  }
+  run.lines += 1;
+  run.logged += line.length + (data === undefined ? 0 : json.length);
+  emit('{"t":"log","run":' + quote(run.id) + ',"level":"' + level + '","data":' + (data !== undefined) + "}",
+    "[" + quote(line) + "," + json + "]");
+}
+
+function setProgress(run, fraction, message) {
+  const share = +fraction;
+  if (!run.open || isNaN(share) || run.steps >= LIMITS.steps) return;
+  const words = message === undefined ? "" : slice(show(message), 0, 500);
+  progress = '\n{"t":"progress","run":' + quote(run.id) + ',"fraction":' + min(1, max(0, share)) + "}\n" + quote(words);
+}
+
+// One step a pump at most: a tool may report thousands.
+function flushProgress() {
+  if (progress === "") return;
+  current.steps += 1;
+  out += progress;
+  progress = "";
+}
+
+const levelOf = { __proto__: null, log: "info", info: "info", warn: "warn", error: "error", debug: "debug" };
+const consoleMethod = (level) => (...values) => {
+  let line = "";
+  for (let i = 0; i < values.length; i++) line += (i > 0 ? " " : "") + show(values[i]);
+  log(current, level, line);
+};
+
+// ---- Timers ---------------------------------------------------------------------------------
+let timers = record(), timerCount = 0, lastTimer = 0;
+
+function clearTimers() { timers = record(); timerCount = 0; }
+
+function addTimer(action, ms) {
+  if (timerCount >= LIMITS.timers) throw new RangeErrorOf("More than " + LIMITS.timers + " timers are waiting.");
+  let wait = +ms;
+  if (!(wait > 0)) wait = 0;
+  lastTimer += 1;
+  timers[lastTimer] = { __proto__: null, action, due: now() + min(wait, 2147483647) };
+  timerCount += 1;
+  return lastTimer;
+}
+
+function nextDue() {
+  let due = Infinity;
+  for (const id in timers) if (timers[id].due < due) due = timers[id].due;
+  return due;
+}
+
+function runTimers() {
+  const time = now(), all = timers, limit = lastTimer;
+  // Ids ascend, so timers due at the same time run in the order they were made.
+  for (const id in all) {
+    if (+id > limit || all[id] === undefined || all[id].due > time || all !== timers) continue;
+    const { action } = all[id];
+    delete all[id];
+    timerCount -= 1;
+    then(ready, () => {
+      try {
+        action();
+      } catch (thrown) {
+        log(current, "error", "Uncaught in a timer: " + describe(thrown));
+      }
+    });
+  }
+}
+
+// ---- Globals --------------------------------------------------------------------------------
+const define = (name, value) =>
+  defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+
+delete globalThis.SharedArrayBuffer;
+delete globalThis.Atomics;
+delete globalThis.WebAssembly;
+define("console", (() => {
+  const made = {};
+  for (const name in levelOf) made[name] = consoleMethod(levelOf[name]);
+  return made;
+})());
+define("setTimeout", function setTimeout(action, ms = 0, ...rest) {
+  if (typeof action !== "function") throw new TypeErrorOf("setTimeout takes a function");
+  return addTimer(() => apply(action, undefined, rest), ms);
+});
+define("clearTimeout", function clearTimeout(id) {
+  if (typeof id === "number" && timers[id] !== undefined) { delete timers[id]; timerCount -= 1; }
+});
+define("queueMicrotask", function queueMicrotask(action) {
+  if (typeof action !== "function") throw new TypeErrorOf("queueMicrotask takes a function");
+  then(ready, () => {
+    try { action(); } catch (thrown) { log(current, "error", "Uncaught in a microtask: " + describe(thrown)); }
+  });
+});
+/* web.js */
+
+// ---- The module -----------------------------------------------------------------------------
+const JSON_EXPORTS = freeze(["schemaVersion", "metadata", "inputSchema", "capabilities", "timeoutMs"]);
+
+function loadModule(body) {
+  let found;
+  try {
+    found = apply(body, undefined, []);
+  } catch (thrown) {
+    const code = isAllocationFailure(thrown) ? "MEMORY_LIMIT" : "INVALID_TOOL";
+    return emit('{"t":"threw","code":"' + code + '"}', fault(describe(thrown), stackOf(thrown)));
+  }
+  let json = "{";
+  for (let i = 0; i < JSON_EXPORTS.length; i++) {
+    const name = JSON_EXPORTS[i];
+    if (!(name in found)) continue;
+    try {
+      json += quote(name) + ":" + encode(found[name], AS_EXPORT) + ",";
+    } catch (thrown) {
+      const words = thrown === failure
+        ? "The export " + name + slice(failure.path, 1) + " " + failure.what + "; it has to be plain JSON."
+        : "The export " + name + " cannot be read: " + describe(thrown);
+      return emit('{"t":"threw","code":"INVALID_TOOL","export":' + quote(name) + "}", fault(words, ""));
+    }
+  }
+  execute = found.execute;
+  return emit('{"t":"loaded"}', json + '"execute":' + (typeof execute === "function") + "}");
+}
+
+function receive(frame) {
+  const cut = indexOf(frame, "\n");
+  const header = parse(slice(frame, 0, cut));
+  if (header.t === "reply") settle(header, slice(frame, cut + 1));
+  else if (header.t === "run") startRun(header.run, parse(slice(frame, cut + 1)));
+  else runTimers();
+}
+
+const box = { __proto__: null };
+defineProperty(box, "in", { set(frame) { then(ready, () => receive(frame)); } });
+defineProperty(box, "module", { set(body) { then(ready, () => loadModule(body)); } });
+defineProperty(box, "out", {
+  get() {
+    flushProgress();
+    const due = timerCount > 0 ? text(max(0, nextDue() - now())) : "";
+    const all = due + out;
+    out = "";
+    return all;
+  },
+});
+return box;
+})()

@@ -1,0 +1,201 @@
+"""One run of a tool as the host keeps its books: calls, concurrency, notes, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from edge_agent.engine.sandbox import untrusted
+from edge_agent.engine.sandbox.api import (
+    CapabilityReply,
+    CapabilityRequest,
+    GuestError,
+    GuestNote,
+    NoteHandler,
+    RequestHandler,
+)
+from edge_agent.engine.sandbox.guest import framing
+from edge_agent.engine.sandbox.wire import Wire
+
+MAX_CALLS = 32
+MAX_AT_ONCE = 8
+MAX_LOG_LINES = 100
+MAX_LOG_BYTES = 16 * 1024
+MAX_STEPS = 1_000
+MAX_FRAMES = 4_096
+MAX_BYTES = 64 * 1024 * 1024
+TRUNCATED = "… truncated: a run may log 100 lines and 16 KiB"
+
+METHODS = frozenset(
+    {
+        *("db.query", "db.execute", "images.open", "llm.generate"),
+        *("files.readText", "files.writeText", "files.list"),
+    }
+)
+_OWN_CODES = frozenset({"TOOL_ERROR", "INVALID_RESULT", "RESULT_TOO_LARGE", "MEMORY_LIMIT"})
+_HARNESS_CODES = frozenset({"CAPABILITY_LIMIT", "CAPABILITY_DENIED", "INVALID_INPUT", "INPUT_TOO_LARGE"})
+_LEVELS = frozenset({"info", "warn", "error", "debug"})
+_LOGGER = logging.getLogger(__name__)
+
+
+class Run:
+    """Takes a run's frames; `outcome` becomes the result's JSON text or a GuestError."""
+
+    def __init__(
+        self,
+        run_id: str,
+        wire: Wire,
+        filename: str,
+        on_request: RequestHandler,
+        on_note: NoteHandler,
+    ) -> None:
+        self._id = run_id
+        self._wire = wire
+        self._filename = filename
+        self._on_request = on_request
+        self._on_note = on_note
+        self._gate = asyncio.Semaphore(MAX_AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._calls = self._frames = self._bytes = self._steps = 0
+        self._lines = self._logged = 0
+        self._truncated = False
+        self._codes: set[str] = set()
+        self.outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def take(self, header: dict[str, Any], body: str) -> bool:
+        """One frame of the guest. False: it broke the rules and has to be ended."""
+        self._frames += 1
+        self._bytes += len(body)
+        if self._frames > MAX_FRAMES or self._bytes > MAX_BYTES:
+            return False
+        if header.get("run") != self._id or self.outcome.done():
+            return True
+        handlers: dict[object, Callable[[dict[str, Any], str], bool]] = {
+            "call": self._call,
+            "log": self._log,
+            "progress": self._progress,
+            "result": self._result,
+            "failed": self._failed,
+        }
+        handler = handlers.get(header.get("t"))
+        return handler is not None and handler(header, body)
+
+    def fail(self, error: GuestError) -> None:
+        if not self.outcome.done():
+            self.outcome.set_exception(error)
+            # Whoever awaits it sees it; if nobody does any more, that is no news.
+            self.outcome.exception()
+
+    async def end(self) -> None:
+        """Cancels the handlers still at work and waits for them."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _call(self, header: dict[str, Any], body: str) -> bool:
+        number, method = header.get("id"), header.get("method")
+        if not isinstance(number, int) or not isinstance(method, str):
+            return False
+        self._calls += 1
+        if self._calls > MAX_CALLS:
+            self._reply(
+                number,
+                CapabilityReply(
+                    False,
+                    code="CAPABILITY_LIMIT",
+                    message=f"A run may make {MAX_CALLS} capability calls; this was one more.",
+                ),
+            )
+            return True
+        arguments = untrusted.checked_arguments(body)
+        if arguments is None or method not in METHODS:
+            return False
+        task = asyncio.get_running_loop().create_task(
+            self._answer(number, CapabilityRequest(method, arguments)), name=f"capability {method}"
+        )
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def _answer(self, number: int, request: CapabilityRequest) -> None:
+        async with self._gate:
+            try:
+                reply = await self._on_request(request)
+            except Exception:  # the handler's border: a lost reply would hang the tool
+                _LOGGER.exception("the handler of %s failed", request.method)
+                reply = CapabilityReply(
+                    False, code="TOOL_ERROR", message=f"The host failed while answering {request.method}."
+                )
+            self._reply(number, reply)
+            # The place among the eight is given up only when the guest has taken its answer.
+            await self._wire.drain()
+
+    def _reply(self, number: int, reply: CapabilityReply) -> None:
+        header: dict[str, Any] = {"t": "reply", "run": self._id, "id": number, "ok": reply.ok}
+        if not reply.ok:
+            code = reply.code or "TOOL_ERROR"
+            self._codes.add(code)
+            header |= {"code": code, "message": untrusted.words(reply.message)}
+        try:
+            frame = framing.pack(header, (reply.value_json or "null") if reply.ok else "null")
+        except framing.FrameError:
+            self._codes.add("RESULT_TOO_LARGE")
+            header |= {"ok": False, "code": "RESULT_TOO_LARGE", "message": "The answer is too large."}
+            frame = framing.pack(header)
+        self._wire.send(frame)
+
+    def _log(self, header: dict[str, Any], body: str) -> bool:
+        if self._truncated:
+            return True
+        try:
+            text, data = json.loads(body)
+        except (ValueError, TypeError, RecursionError):
+            return False
+        level = header.get("level")
+        if not isinstance(text, str) or level not in _LEVELS:
+            return False
+        data_json = None
+        if header.get("data") is True and not framing.too_deep(body):
+            data_json = json.dumps(data, separators=(",", ":"))
+        text = untrusted.well_formed(text)
+        self._lines += 1
+        self._logged += len(text.encode()) + len(data_json or "")
+        if self._lines > MAX_LOG_LINES or self._logged > MAX_LOG_BYTES:
+            self._truncated = True
+            self._on_note(GuestNote("log", "warn", TRUNCATED))
+            return True
+        self._on_note(GuestNote("log", str(level), text, data_json))
+        return True
+
+    def _progress(self, header: dict[str, Any], body: str) -> bool:
+        fraction = header.get("fraction")
+        if isinstance(fraction, bool) or not isinstance(fraction, int | float):
+            return False
+        self._steps += 1
+        if self._steps <= MAX_STEPS:
+            try:
+                message = untrusted.words(json.loads(body))
+            except (ValueError, RecursionError):
+                return False
+            share = min(1.0, max(0.0, float(fraction)))
+            self._on_note(GuestNote("progress", "info", message, fraction=share))
+        return True
+
+    def _result(self, _header: dict[str, Any], body: str) -> bool:
+        try:
+            text = untrusted.checked_result(body)
+        except GuestError as error:
+            self.fail(error)
+        else:
+            self.outcome.set_result(text)
+        return True
+
+    def _failed(self, header: dict[str, Any], body: str) -> bool:
+        allowed = _OWN_CODES | _HARNESS_CODES | self._codes
+        code = str(header.get("code"))
+        self.fail(untrusted.fault(code, body, allowed, self._filename, framing.WRAPPER_LINES))
+        return True
