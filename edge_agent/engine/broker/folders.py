@@ -141,15 +141,16 @@ def _read_regular(folder: int, name: str, limit: int, shown: str) -> bytes:
         descriptor = os.open(name, _READ, dir_fd=folder)
     except OSError as error:
         raise _missing(shown, error) from None
-    with os.fdopen(descriptor, "rb") as source:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _missing(shown)
         # Read, not measured: a file can grow between the two.
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as source:
             content = source.read(limit + 1)
-        except OSError as error:
-            raise _disk(shown, error) from None
+    except OSError as error:
+        raise _disk(shown, error) from None
+    finally:
+        os.close(descriptor)
     if len(content) > limit:
         raise StyleEyesError(
             "FILE_TOO_LARGE", f"`{shown}` is larger than {limit:,} bytes.", "Split or shrink the file."

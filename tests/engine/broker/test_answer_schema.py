@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from edge_agent.engine.broker.answer_schema import MAX_WRITTEN_OUT, AnswerSchema
+from edge_agent.errors import StyleEyesError
+
+VERDICT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "best": {"type": ["string", "null"]},
+        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+        "candidates": {"type": "array", "items": {"$ref": "#/$defs/candidate"}},
+    },
+    "required": ["best", "confidence"],
+    "$defs": {"candidate": {"type": "object", "required": ["styleId"]}},
+}
+
+
+def doubling(steps: int) -> dict[str, Any]:
+    """Each definition refers twice to the next: 2^steps visits from a few lines."""
+    definitions: dict[str, Any] = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}, {"$ref": f"#/$defs/d{n + 1}"}]}
+        for n in range(steps)
+    }
+    definitions[f"d{steps}"] = {"type": "integer"}
+    return {"$defs": definitions, "$ref": "#/$defs/d0"}
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"not": schema}
+    return schema
+
+
+def test_an_answer_is_checked_and_the_first_fault_named_by_path() -> None:
+    schema = AnswerSchema(VERDICT)
+    assert schema.first_error({"best": None, "confidence": 0.5, "candidates": [{"styleId": "MT01"}]}) is None
+    assert (schema.first_error({"best": None, "confidence": 2}) or "").startswith("$.confidence: ")
+    problem = schema.first_error({"best": "a", "confidence": 1, "candidates": [{"styleId": "x"}, {}]})
+    assert (problem or "").startswith("$.candidates[1]: ")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "nonsense"},
+        {"pattern": "("},
+        {"pattern": "(?=a)"},
+        {"pattern": "(a{1000}){1000}"},
+        {"$ref": "http://127.0.0.1:9/schema.json"},
+        {"$ref": "file:///etc/passwd"},
+        {"$ref": "other.json#/x"},
+        {"$ref": "#/$defs/absent"},
+        {"$ref": "#"},
+        {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"},
+        {"$dynamicRef": "#x"},
+        {"properties": {"a": {"$id": "http://x/", "type": "string"}}},
+        {"properties": {"a": {"$anchor": "x"}}},
+        {"enum": ["x" * 70_000]},
+        nested(40),
+        doubling(40),
+    ],
+)
+def test_a_schema_that_is_wrong_or_could_stall_the_host_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(StyleEyesError) as caught:
+        AnswerSchema(schema)
+    assert caught.value.code == "MODEL_ERROR"
+
+
+def test_references_count_as_often_as_they_are_written_out() -> None:
+    # Written out, `doubling(n)` is about ten times 2^n objects and arrays.
+    AnswerSchema(doubling(8))
+    with pytest.raises(StyleEyesError):
+        AnswerSchema(doubling(9))
+    assert 10 * 2**8 < MAX_WRITTEN_OUT < 10 * 2**9
+
+
+def test_a_pattern_that_would_stall_a_backtracking_matcher_does_not() -> None:
+    schema = AnswerSchema({"type": "string", "pattern": "^(a+)+$"})
+    assert schema.first_error("a" * 50_000 + "!") is not None
+
+
+def test_a_property_may_be_called_ref() -> None:
+    schema = AnswerSchema({"properties": {"$ref": {"type": "string"}}})
+    assert schema.first_error({"$ref": 1}) is not None
