@@ -270,9 +270,12 @@ class Spine:
         self._seq = 0
         self._subscribers: tuple[Subscriber, ...] = ()
 
-    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Adds `subscriber`; the returned function takes it away again."""
-        self._subscribers = (*self._subscribers, subscriber)
+    def subscribe(self, subscriber: Subscriber, *, first: bool = False) -> Callable[[], None]:
+        """Adds `subscriber`, behind the others unless `first`; the result takes it away again."""
+        if first:
+            self._subscribers = (subscriber, *self._subscribers)
+        else:
+            self._subscribers = (*self._subscribers, subscriber)
 
         def unsubscribe() -> None:
             self._subscribers = tuple(s for s in self._subscribers if s is not subscriber)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from device.camera import Camera, CameraStatus
+from device.camera import Camera
 from device.clock import iso_utc
 from device.errors import DeviceError
 from device.frame import FRESH_S, Frame
+from device.status import CameraStatus
 from edge_agent.engine.ports import CameraSnapshot, HostImage
 from edge_agent.events import FrameRef
 

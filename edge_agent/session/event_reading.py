@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from edge_agent.events import BODY_BY_WIRE_NAME, Event, EventBody
+from edge_agent.events import BODY_BY_WIRE_NAME, Event
 from edge_agent.json_types import JsonObject, JsonValue
 
 _ENVELOPE = frozenset({"type", "seq", "span", "parent", "mono", "wall"})
@@ -18,8 +18,8 @@ _FREE_FORM = frozenset({"input", "result", "data"})
 
 
 @cache
-def _adapter(body: type[EventBody]) -> TypeAdapter[Any]:
-    return TypeAdapter(body)
+def _adapter(wire_name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(BODY_BY_WIRE_NAME[wire_name])
 
 
 def _snake(name: str) -> str:
@@ -42,7 +42,7 @@ def event_from_json(line: JsonObject) -> Event | None:
     known = {f.name for f in dataclasses.fields(body_type)}
     fields = _snake_keys({k: v for k, v in line.items() if k not in _ENVELOPE})
     try:
-        body = _adapter(body_type).validate_python({k: v for k, v in fields.items() if k in known})
+        body = _adapter(str(line["type"])).validate_python({k: v for k, v in fields.items() if k in known})
         return Event(
             seq=int(str(line["seq"])),
             span=str(line["span"]),

@@ -223,7 +223,7 @@ def error_words(error: ErrorInfo) -> str:
 
 
 def frame_words(frame: FrameRef) -> str:
-    sharp = "" if frame.sharpness is None else f", sharpness {frame.sharpness:.0f}"
+    sharp = "" if frame.sharpness is None else f", sharpness {frame.sharpness:.3g}"
     return (
         f"{frame.id}, {age(frame.age_ms)} when taken\n"
         f"{frame.width}×{frame.height}{sharp}, epoch {frame.epoch}, {frame.captured_at}"

@@ -5,6 +5,7 @@ An outline lives in garment units: x from −1 (the viewer's left) to 1, y from 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import cv2
@@ -103,7 +104,7 @@ class _Easel:
         pixels = self.to_pixels(points)
         thickness = max(1, round(width * self.size / _UNIT_HEIGHT))
         layer = np.zeros((self.size, self.size), np.uint8)
-        for index, (a, b) in enumerate(zip(pixels[:-1], pixels[1:], strict=True)):
+        for index, (a, b) in enumerate(itertools.pairwise(pixels)):
             if not dashed or index % 2 == 0:
                 cv2.line(layer, tuple(map(int, a)), tuple(map(int, b)), 255, thickness, cv2.LINE_AA)
         self._lay(layer, colour)
