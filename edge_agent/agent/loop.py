@@ -157,8 +157,11 @@ class _Steps:
     async def run(self) -> None:
         """Runs until the model answers; raises StyleEyesError when it does not."""
         for step in range(1, self._loop.most_model_calls + 1):
-            completed = await self._ask_model(last=step == self._loop.most_model_calls)
+            last = step == self._loop.most_model_calls
+            completed = await self._ask_model(last=last)
             self._turn.steps.append(completed.message)
+            if completed.message.tool_calls and last:
+                break
             if not completed.message.tool_calls:
                 if not self.text.whole.strip():
                     raise StyleEyesError("MODEL_ERROR", "The model gave no answer.", "Ask again.")

@@ -1,0 +1,175 @@
+"""What has happened in the open turn, read from the messages alone.
+
+The offline model keeps no state between steps: like any other model it knows only what it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from edge_agent.agent.models.protocol import AssistantMessage, Message, ToolResultsMessage, UserMessage
+from edge_agent.agent.prompts import MATCH_TOOL, SEARCH_TOOL
+from edge_agent.json_types import JsonValue
+from edge_agent.text import one_line, sanitise
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A search result. Its texts come from the catalog: data to show, never to follow."""
+
+    style_id: str
+    name: str
+    brand: str
+    category: str
+    colors: tuple[str, ...]
+    price: str | None
+    snapshot_date: str | None
+
+    @staticmethod
+    def read(value: JsonValue) -> Product | None:
+        """None where the value has no style id."""
+        if not isinstance(value, Mapping) or not isinstance(value.get("styleId"), str):
+            return None
+        colors = value.get("colors")
+        amount = value.get("price")
+        currency = _text(value.get("currency"))
+        return Product(
+            style_id=_text(value["styleId"]),
+            name=_text(value.get("name")) or _text(value["styleId"]),
+            brand=_text(value.get("brand")),
+            category=_text(value.get("category")),
+            colors=_texts(colors) or ((_text(colors),) if _text(colors) else ()),
+            price=f"{amount:.2f} {currency}".strip()
+            if isinstance(amount, int | float)
+            else _text(amount) or None,
+            snapshot_date=_text(value.get("snapshotDate")) or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One `match_garment` result."""
+
+    best: str | None
+    confidence: float
+    probabilities: Mapping[str, float]
+    agrees: Mapping[str, tuple[str, ...]]
+    differs: Mapping[str, tuple[str, ...]]
+    ask_to_see_tag: bool
+    reason: str
+
+    @staticmethod
+    def read(value: JsonValue) -> Verdict | None:
+        """None where the value is no verdict."""
+        if not isinstance(value, Mapping):
+            return None
+        inner = value.get("verdict")
+        if isinstance(inner, Mapping):
+            value = inner
+        if "best" not in value:
+            return None
+        rated = value.get("candidates")
+        rows = [row for row in _items(rated) if isinstance(row, Mapping)]
+        best = value["best"] if isinstance(value["best"], str) else None
+        confidence = _number(value.get("confidence"))
+        probabilities = {
+            _text(row.get("styleId")): _number(row["probability"]) for row in rows if "probability" in row
+        }
+        if best is not None:
+            probabilities.setdefault(best, confidence)
+        return Verdict(
+            best=best,
+            confidence=confidence,
+            probabilities=probabilities,
+            agrees={_text(row.get("styleId")): _texts(row.get("agrees")) for row in rows},
+            differs={_text(row.get("styleId")): _texts(row.get("differs")) for row in rows},
+            ask_to_see_tag=value.get("askToSeeTag") is not False,
+            reason=_text(value.get("reason")),
+        )
+
+
+@dataclass(slots=True)
+class TurnSoFar:
+    """The open turn: its question, and what tools have given so far."""
+
+    asked: UserMessage
+    products: dict[str, Product] = field(default_factory=dict)
+    searches: int = 0
+    compared: list[tuple[str, ...]] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)
+    """Tool → the last failure in words."""
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """Styles that a verdict was asked for."""
+        return frozenset(style for group in self.compared for style in group)
+
+    def is_run_off(self, number: int) -> bool:
+        """Whether the comparison `number` (from 0) was among styles compared before it."""
+        before = {style for group in self.compared[:number] for style in group}
+        return number > 0 and set(self.compared[number]) <= before
+
+
+def read_turn(messages: Sequence[Message]) -> TurnSoFar:
+    """The newest user message and what follows it."""
+    start, asked = [(i, m) for i, m in enumerate(messages) if isinstance(m, UserMessage)][-1]
+    turn = TurnSoFar(asked=asked)
+    arguments: dict[str, Mapping[str, JsonValue]] = {}
+    for message in messages[start + 1 :]:
+        if isinstance(message, AssistantMessage):
+            arguments = {call.id: call.arguments for call in message.tool_calls}
+        elif isinstance(message, ToolResultsMessage):
+            for result in message.results:
+                _take(turn, result.name, result.value, arguments.get(result.call_id, {}))
+    return turn
+
+
+def _take(turn: TurnSoFar, tool: str, value: JsonValue, arguments: Mapping[str, JsonValue]) -> None:
+    failure = _failure(value)
+    if failure is not None:
+        turn.errors[tool] = failure
+    if tool == SEARCH_TOOL:
+        if failure is None:
+            turn.searches += 1
+            for product in _products(value):
+                turn.products.setdefault(product.style_id, product)
+    elif tool == MATCH_TOOL:
+        turn.compared.append(_texts(arguments.get("styleIds")))
+        verdict = Verdict.read(value) if failure is None else None
+        if verdict is not None:
+            turn.verdicts.append(verdict)
+        elif failure is None:
+            turn.errors[tool] = "its result is no verdict"
+
+
+def _products(value: JsonValue) -> list[Product]:
+    """Of `{"products": […]}`, or of a bare list as the smallest search tools return."""
+    rows = value.get("products") if isinstance(value, Mapping) else value
+    return [product for row in _items(rows) if (product := Product.read(row)) is not None]
+
+
+def _failure(value: JsonValue) -> str | None:
+    if isinstance(value, Mapping) and set(value) == {"error"}:
+        inner = value["error"]
+        message = inner.get("message") if isinstance(inner, Mapping) else inner
+        return _text(message) or "it failed"
+    return None
+
+
+def _items(value: JsonValue) -> Sequence[JsonValue]:
+    """The items of a JSON array, nothing for any other value."""
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def _text(value: JsonValue) -> str:
+    return one_line(sanitise(value), 120) if isinstance(value, str) else ""
+
+
+def _texts(value: JsonValue) -> tuple[str, ...]:
+    return tuple(_text(item) for item in _items(value))
+
+
+def _number(value: JsonValue) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
