@@ -150,10 +150,15 @@ class Child:
         if self._outer_fd is None:
             return
         loop = asyncio.get_running_loop()
-        done = loop.create_future()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def settle() -> None:
+            if not done.done():
+                done.set_result(None)
+
         # add_reader knows one callback a descriptor: a duplicate lets several tasks wait.
         watched = os.dup(self._outer_fd)
-        loop.add_reader(watched, lambda: done.done() or done.set_result(None))
+        loop.add_reader(watched, settle)
         try:
             await done
         finally:

@@ -217,7 +217,8 @@ class Launcher:
         self.alive = False
         self._loop.remove_reader(self._control)
         self._control.close()
-        for waiting in (self._started, *self._forking.values()):
+        unanswered: list[asyncio.Future[Any]] = [self._started, *self._forking.values()]
+        for waiting in unanswered:
             if not waiting.done():
                 waiting.set_exception(LauncherGoneError())
                 waiting.exception()

@@ -31,7 +31,7 @@ def visit(entry, size, data):
     names.append(os.fsdecode(entry.contents.name or b""))
     return 0
 ctypes.CDLL(None).dl_iterate_phdr(visit, None)
-origins = [getattr(m, "__file__", None) for m in list(sys.modules.values())]
+origins = [m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)]
 print(json.dumps({"libraries": names, "stdlib": os.path.dirname(os.__file__), "origins": origins}))
 """
 _PROBE_TIMEOUT_S = 20.0
@@ -61,6 +61,13 @@ def base_executable() -> str:
     return str(Path(getattr(sys, "_base_executable", None) or sys.executable).resolve())
 
 
+@dataclass(frozen=True, slots=True)
+class _Report:
+    libraries: list[str]
+    stdlib: str
+    origins: list[str]
+
+
 @functools.lru_cache(maxsize=8)
 def discover(modules: tuple[str, ...], libraries: tuple[str, ...]) -> PythonRoot:
     """Runs the probe child (about 40 ms, once for each distinct question).
@@ -70,11 +77,10 @@ def discover(modules: tuple[str, ...], libraries: tuple[str, ...]) -> PythonRoot
     """
     executable = base_executable()
     report = _probe(executable, modules, libraries)
-    stdlib = report["stdlib"]
-    folders = [stdlib]
-    for origin in report["origins"]:
-        folder = str(Path(origin).parent) if origin else stdlib
-        if origin and origin.startswith("/") and not any(Path(folder).is_relative_to(f) for f in folders):
+    folders = [report.stdlib]
+    for origin in report.origins:
+        folder = str(Path(origin).parent)
+        if origin.startswith("/") and not any(Path(folder).is_relative_to(f) for f in folders):
             folders.append(folder)
     hidden = tuple(
         str(Path(folder) / name)
@@ -85,7 +91,7 @@ def discover(modules: tuple[str, ...], libraries: tuple[str, ...]) -> PythonRoot
     given = {os.path.realpath(path) for path in libraries}
     found = tuple(
         name
-        for name in dict.fromkeys(report["libraries"])
+        for name in dict.fromkeys(report.libraries)
         if name.startswith("/")
         and os.path.realpath(name) not in given
         and not any(Path(name).is_relative_to(folder) for folder in folders)
@@ -94,7 +100,7 @@ def discover(modules: tuple[str, ...], libraries: tuple[str, ...]) -> PythonRoot
     return PythonRoot(executable, tuple(folders), hidden, found)
 
 
-def _probe(executable: str, modules: Sequence[str], libraries: Sequence[str]) -> dict[str, list[str]]:
+def _probe(executable: str, modules: Sequence[str], libraries: Sequence[str]) -> _Report:
     command = [executable, *FLAGS, "-c", _PROBE, json.dumps(list(modules)), json.dumps(list(libraries))]
     try:
         done = subprocess.run(
@@ -111,5 +117,4 @@ def _probe(executable: str, modules: Sequence[str], libraries: Sequence[str]) ->
             f"Python at {executable} lacks what the sandbox needs: {last}",
             "Run scripts/setup again, with a Python that has ctypes and sqlite3.",
         )
-    report: dict[str, list[str]] = json.loads(done.stdout)
-    return report
+    return _Report(**json.loads(done.stdout))

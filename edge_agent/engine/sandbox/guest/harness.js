@@ -412,7 +412,28 @@ define("queueMicrotask", function queueMicrotask(action) {
     try { action(); } catch (thrown) { log(current, "error", "Uncaught in a microtask: " + describe(thrown)); }
   });
 });
+
+// Most tools use none of these, and making them all would cost each guest a millisecond.
+const WEB = freeze([
+  "TextEncoder", "TextDecoder", "DOMException", "atob", "btoa", "structuredClone", "crypto", "URL", "URLSearchParams",
+]);
+let web = null;
+function makeWeb() {
 /* web.js */
+}
+for (let i = 0; i < WEB.length; i++) {
+  const name = WEB[i];
+  defineProperty(globalThis, name, {
+    configurable: true,
+    enumerable: false,
+    get() {
+      web ??= makeWeb();
+      define(name, web[name]);
+      return web[name];
+    },
+    set(value) { define(name, value); },
+  });
+}
 
 // ---- The module -----------------------------------------------------------------------------
 const JSON_EXPORTS = freeze(["schemaVersion", "metadata", "inputSchema", "capabilities", "timeoutMs"]);

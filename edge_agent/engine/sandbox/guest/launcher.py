@@ -33,12 +33,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
     control = socket.socket(fileno=settings["control"])
     filters = {name: base64.b64decode(text) for name, text in settings["filters"].items()}
     library = v8.open_library(Path(settings["racer"]))
-    here = Path(process.__file__).parent
-    harness = (
-        (here / "web.js")
-        .read_text("utf-8")
-        .join((here / "harness.js").read_text("utf-8").split("/* web.js */"))
-    )
+    harness = _assemble(Path(process.__file__).parent)
     confine.limit_resources(data_bytes=None)
     problem = None
     if filters["launcher"]:
@@ -52,6 +47,14 @@ def main(settings: dict[str, Any]) -> NoReturn:
     gc.collect()
     gc.freeze()
     _Nursery(control, guest_settings, process.serve).run()
+
+
+def _assemble(folder: Path) -> str:
+    """The harness's script, with `/* NAME.js */` replaced by that file."""
+    script = (folder / "harness.js").read_text("utf-8")
+    for part in ("web.js", "url.js"):
+        script = script.replace(f"/* {part} */", (folder / part).read_text("utf-8"))
+    return script
 
 
 def _tell(control: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
