@@ -73,15 +73,19 @@ class SqlPool:
             "params": operation.params,
             "limit": MAX_JSON_BYTES,
         }
-        try:
-            return _result(await room.ask(request))
-        except _RecoverableError as error:
-            if operation.writable or not await self._mend(operation.folder, operation.name):
-                raise error.plainly() from None
-        try:
-            return _result(await room.ask(request))
-        except _RecoverableError as error:
-            raise error.plainly() from None
+        retried = mended = False
+        while True:
+            try:
+                return _result(await room.ask(request))
+            except WorkerGoneError as error:
+                # Reading again changes nothing; a change may have been made before its process died.
+                if operation.writable or retried:
+                    raise gone(error) from None
+                retried = True
+            except _RecoverableError as error:
+                if operation.writable or mended or not await self._mend(operation.folder, operation.name):
+                    raise error.plainly() from None
+                mended = True
 
     async def warm(self, folder: Path, *, writable: bool) -> None:
         """Has a worker ready for the databases of `folder`, so that the first call need not wait."""
@@ -108,7 +112,7 @@ class SqlPool:
             room = known or _Room(folder, writable=True, sandboxed=self._sandboxed)
             try:
                 await room.ask({"kind": "recover", "name": name})
-            except (StyleEyesError, _RecoverableError):
+            except (StyleEyesError, WorkerGoneError, _RecoverableError):
                 return False
             finally:
                 if known is None:
@@ -146,13 +150,14 @@ class _Room:
         self._closed = False
 
     async def ask(self, request: JsonObject) -> bytes:
-        """A worker's `+` answer, without the sign. Raises as `SqlPool.run`, or _RecoverableError."""
+        """A worker's `+` answer, without the sign. Raises as `SqlPool.run`, or _RecoverableError,
+        or WorkerGoneError where the process ended first."""
         async with self._slots, self._worker() as worker:
             try:
                 answer = await worker.ask(request)
-            except WorkerGoneError as error:
+            except WorkerGoneError:
                 worker.kill()
-                raise gone(error) from None
+                raise
             if answer[:1] == b"+":
                 return answer[1:]
             failure = _failure(answer[1:])

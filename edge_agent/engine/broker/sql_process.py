@@ -248,5 +248,5 @@ def gone(error: WorkerGoneError) -> StyleEyesError:
     return StyleEyesError(
         "SQL_ERROR",
         f"The database process ended unexpectedly: {error}.",
-        "Call again; if it repeats, simplify the statement.",
+        "A change it was making may or may not have been made; look before you repeat it.",
     )

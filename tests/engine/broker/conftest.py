@@ -43,10 +43,14 @@ async def pool() -> AsyncIterator[SqlPool]:
     await made.aclose()
 
 
-@pytest.fixture
-async def plain_pool() -> AsyncIterator[SqlPool]:
-    """The same workers beside the app, as in WORLDAGENTS_TOOL_SANDBOX=process."""
-    made = SqlPool(sandboxed=False)
+@pytest.fixture(params=["bubblewrap", "process"])
+async def any_pool(request: pytest.FixtureRequest) -> AsyncIterator[SqlPool]:
+    """Workers in Bubblewrap, and the same beside the app, as in WORLDAGENTS_TOOL_SANDBOX=process."""
+    sandboxed = request.param == "bubblewrap"
+    reason = _no_bubblewrap() if sandboxed else None
+    if reason:
+        pytest.skip(reason)
+    made = SqlPool(sandboxed=sandboxed)
     yield made
     await made.aclose()
 
