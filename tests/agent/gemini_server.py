@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 JSON = dict[str, Any]
+DONE: JSON = {"[DONE]": True}
+"""The end mark of an OpenAI-compatible stream, which is no JSON; Gemini's has none."""
 
 # The SDK writes some fields by their proto names; protobuf's JSON parser takes either spelling.
 _PROTO_NAMES = {
@@ -98,6 +100,10 @@ class GeminiServer:
             self._connections.discard(task)
             writer.close()
 
+    def streams(self, request: Request) -> bool:
+        """Whether the request asks for server-sent events."""
+        return "alt=sse" in request.path
+
     async def close(self) -> None:
         for task in list(self._connections):
             task.cancel()
@@ -114,7 +120,7 @@ class GeminiServer:
         reply = self.replies.pop(0) if self.replies else Reply(status=500, error=rpc_error(500, "unscripted"))
         if reply.drop:
             return False
-        if "alt=sse" in request.path and reply.error is None and reply.raw is None:
+        if self.streams(request) and reply.error is None and reply.raw is None:
             return await self._stream(reader, writer, request, reply)
         payload = (
             reply.raw or json.dumps(reply.error if reply.error is not None else reply.chunks[0]).encode()
@@ -138,7 +144,7 @@ class GeminiServer:
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         for chunk in reply.chunks:
-            event = b"data: " + json.dumps(chunk).encode() + b"\r\n\r\n"
+            event = b"data: " + (b"[DONE]" if chunk == DONE else json.dumps(chunk).encode()) + b"\r\n\r\n"
             writer.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
             await writer.drain()
         if reply.hang:
@@ -158,9 +164,16 @@ class GeminiServer:
             request.closed.set()
 
 
+class OpenAIServer(GeminiServer):
+    """The same server in OpenAI's chat completions format."""
+
+    def streams(self, request: Request) -> bool:
+        return bool(request.body.get("stream"))
+
+
 @asynccontextmanager
-async def gemini_server() -> AsyncIterator[GeminiServer]:
-    server = GeminiServer()
+async def gemini_server(kind: type[GeminiServer] = GeminiServer) -> AsyncIterator[GeminiServer]:
+    server = kind()
     listener = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=64 * 1024 * 1024)
     host, port = listener.sockets[0].getsockname()[:2]
     server.url = f"http://{host}:{port}"

@@ -15,7 +15,7 @@ from edge_agent.engine.outcome import ToolOutcome
 from edge_agent.engine.ports import GenerateReply, GenerateRequest
 from edge_agent.errors import StyleEyesError, UsageError
 from edge_agent.events import ModelFinished, ModelStarted, ModelWaiting, Spine, TokenUsage, event_to_json
-from edge_agent.json_types import JsonValue
+from edge_agent.json_types import JsonObject, JsonValue
 from tests.agent.fakes import FakeClock, FakeTools, Recorder, bench, fresh_camera, gives, picture
 from tests.agent.gemini_server import call, calls, gemini_server, says
 
@@ -147,7 +147,11 @@ async def test_a_turn_with_gemini_is_two_tool_calls_and_one_match_call_with_its_
 
         async def match(value: JsonValue, parent: str) -> ToolOutcome:
             photos = [picture(320, 240)] + [picture(200, 260)] * 3
-            schema = {"type": "object", "properties": {"best": {"type": "string"}}, "required": ["best"]}
+            schema: JsonObject = {
+                "type": "object",
+                "properties": {"best": {"type": "string"}},
+                "required": ["best"],
+            }
             request = GenerateRequest(prompt="Which?", images=photos, schema=schema)
             reply = await port.generate("default", request, parent=parent)
             return ToolOutcome(value=reply.json)

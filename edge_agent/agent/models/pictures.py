@@ -7,11 +7,13 @@ nothing else. 1024 pixels on the long side keep a seam or a small logo readable.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from edge_agent.agent.models.protocol import Message, UserMessage
 from edge_agent.engine.ports import HostImage
 from edge_agent.errors import StyleEyesError
 
@@ -94,3 +96,18 @@ def _unreadable(image: HostImage) -> StyleEyesError:
         f"The picture {image.source} cannot be read.",
         "Check that the file is a whole JPEG, PNG or WebP picture.",
     )
+
+
+def fitted(messages: Sequence[Message], fit: Callable[[HostImage], HostImage]) -> list[Message]:
+    """`messages` with every picture fitted for the model."""
+    return [
+        UserMessage(text=message.text, images=[fit(image) for image in message.images])
+        if isinstance(message, UserMessage) and message.images
+        else message
+        for message in messages
+    ]
+
+
+def image_bytes_of(messages: Sequence[Message]) -> int:
+    """How much of pictures is sent, in bytes."""
+    return sum(len(i.data) for m in messages if isinstance(m, UserMessage) for i in m.images)

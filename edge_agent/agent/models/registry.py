@@ -80,11 +80,8 @@ async def open_model(spec: str, *, env: Mapping[str, str], clock: Clock, vision_
     if spec == OFFLINE:
         return await asyncio.to_thread(_offline, clock, vision_folder)
     if spec.startswith(_OPENAI_PREFIX):
-        raise UsageError(
-            "INVALID_MODEL",
-            "OpenAI-compatible servers are not supported in this version.",
-            "Use a Gemini id or --model offline.",
-        )
+        base, _, model = spec.removeprefix(_OPENAI_PREFIX).partition("#")
+        return await asyncio.to_thread(_openai, base, model, env.get("OPENAI_API_KEY") or None, clock)
     key = gemini_key(env)
     if key is None:
         raise EnvironmentLacksError(
@@ -99,6 +96,12 @@ def _gemini(spec: str, key: str, clock: Clock, base_url: str | None) -> ChatMode
     from edge_agent.agent.models.gemini import GeminiModel
 
     return GeminiModel(spec, key, clock, base_url=base_url)
+
+
+def _openai(base: str, model: str, key: str | None, clock: Clock) -> ChatModel:
+    from edge_agent.agent.models.openai import OpenAIModel
+
+    return OpenAIModel(base, model, clock, api_key=key)
 
 
 def _offline(clock: Clock, vision_folder: Path) -> ChatModel:

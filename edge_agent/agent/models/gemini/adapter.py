@@ -15,7 +15,7 @@ from google.genai import types
 
 from device.clock import Clock
 from edge_agent.agent.models.gemini import faults, wire
-from edge_agent.agent.models.pictures import PictureFitter
+from edge_agent.agent.models.pictures import PictureFitter, fitted, image_bytes_of
 from edge_agent.agent.models.protocol import (
     AssistantMessage,
     Completed,
@@ -97,7 +97,7 @@ class GeminiModel:
         self, request: ModelRequest, *, on_wait: WaitNotice
     ) -> AsyncIterator[TextDelta | Completed]:
         """One step of a turn. The completed message's text is that of all deltas together."""
-        messages = await asyncio.to_thread(wire.fitted, request.messages, self._pictures.fit)
+        messages = await asyncio.to_thread(fitted, request.messages, self._pictures.fit)
         contents = wire.contents_of(messages)
         config = self._turn_config(request)
         retries = self._retries(request.deadline, on_wait)
@@ -133,14 +133,14 @@ class GeminiModel:
             yield Completed(
                 message=AssistantMessage(text=spoken, tool_calls=answer.calls(), native=answer.content()),
                 finish_reason=answer.finish or "UNKNOWN",
-                usage=answer.usage(wire.image_bytes_of(messages)),
+                usage=answer.usage(image_bytes_of(messages)),
             )
             return
 
     async def generate(self, request: GenerateRequest, *, on_wait: WaitNotice) -> GenerateReply:
         """One toolless call with capped output and limited thinking."""
         asked = UserMessage(text=request.prompt, images=request.images)
-        messages = await asyncio.to_thread(wire.fitted, [asked], self._pictures.fit)
+        messages = await asyncio.to_thread(fitted, [asked], self._pictures.fit)
         contents = wire.contents_of(messages)
         config = types.GenerateContentConfig(
             system_instruction=request.system or None,
@@ -173,7 +173,7 @@ class GeminiModel:
             text=answer.text,
             model=self._model,
             finish_reason=finish,
-            usage=answer.usage(wire.image_bytes_of(messages)),
+            usage=answer.usage(image_bytes_of(messages)),
             json=parse_json_answer(answer.text, request.schema, cut_off=cut_off)
             if request.schema is not None
             else None,

@@ -7,7 +7,7 @@ it arrived on (an empty text part too), and a later request without it is refuse
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from google.genai import types
@@ -176,18 +176,3 @@ def _plain_text(part: types.Part) -> bool:
 def _name(enum_value: object) -> str:
     """The wire's text of an SDK enum, one that the SDK does not know included."""
     return str(getattr(enum_value, "value", enum_value))
-
-
-def fitted(messages: Sequence[Message], fit: Callable[[HostImage], HostImage]) -> list[Message]:
-    """`messages` with every picture fitted for the model."""
-    return [
-        UserMessage(text=message.text, images=[fit(image) for image in message.images])
-        if isinstance(message, UserMessage) and message.images
-        else message
-        for message in messages
-    ]
-
-
-def image_bytes_of(messages: Sequence[Message]) -> int:
-    """How much of pictures is sent, in bytes."""
-    return sum(len(i.data) for m in messages if isinstance(m, UserMessage) for i in m.images)
