@@ -28,16 +28,19 @@ def _names(text: str) -> list[str]:
     return text.split()
 
 
-_COMPUTE = _names("""read write readv writev close poll ppoll select pselect6 futex mmap mprotect munmap mremap
+_COMPUTE = _names("""
+    read write readv writev close poll ppoll select pselect6 futex mmap mprotect munmap mremap
     madvise brk clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time getrandom
     rt_sigreturn rt_sigprocmask rt_sigaction sigaltstack restart_syscall exit exit_group getpid gettid
     sched_yield sched_getaffinity sched_getparam sched_getscheduler sched_get_priority_min
     sched_get_priority_max getrusage rseq set_robust_list membarrier sysinfo uname fstat lseek
     getuid geteuid getgid getegid""")
 _TALK = _names("sendto recvfrom sendmsg recvmsg shutdown")
-_READ_FILES = _names("""open openat newfstatat stat lstat statx readlink readlinkat access faccessat
+_READ_FILES = _names("""
+    open openat newfstatat stat lstat statx readlink readlinkat access faccessat
     faccessat2 getdents64 pread64 fcntl ioctl dup getcwd fadvise64""")
-_WRITE_FILES = _names("""pwrite64 ftruncate fallocate fsync fdatasync flock unlink unlinkat fchmod fchown
+_WRITE_FILES = _names("""
+    pwrite64 ftruncate fallocate fsync fdatasync flock unlink unlinkat fchmod fchown
     mkdir mkdirat renameat renameat2""")
 
 _LAUNCHER = [
@@ -48,7 +51,8 @@ _LAUNCHER = [
 _GUEST = [*_COMPUTE, *_TALK]
 _SQL_WORKER = [*_COMPUTE, *_TALK, *_READ_FILES, *_WRITE_FILES]
 
-_DEADLY = _names("""execve execveat ptrace socket connect bind listen accept accept4 socketpair mount umount2
+_DEADLY = _names("""
+    execve execveat ptrace socket connect bind listen accept accept4 socketpair mount umount2
     move_mount open_tree fsopen fsconfig fsmount fspick mount_setattr unshare setns pivot_root chroot bpf
     io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key userfaultfd perf_event_open
     process_vm_readv process_vm_writev process_madvise kexec_load kexec_file_load init_module finit_module

@@ -38,6 +38,9 @@ def _escape(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(ESCAPES, _escape)
+# Codecs are imported when first used, which a confined process could not do any more.
+for _codec in ("ascii", "utf-8", "utf-16-be"):
+    codecs.lookup(_codec)
 
 
 class FrameError(Exception):

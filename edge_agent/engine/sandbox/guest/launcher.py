@@ -102,8 +102,7 @@ class _Nursery:
             try:
                 self._serve(channel, self._settings)
             except BaseException as failure:  # noqa: BLE001 - the fork's outermost border
-                with contextlib.suppress(OSError):
-                    sys.stderr.write(f"guest: {type(failure).__name__}: {failure}\n")
+                os.write(2, f"guest: {type(failure).__name__}: {failure}\n".encode(errors="replace"))
             finally:
                 os._exit(70)
         channel.close()
