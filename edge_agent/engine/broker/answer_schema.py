@@ -20,9 +20,11 @@ from edge_agent.json_types import JsonObject, JsonValue
 from edge_agent.text import one_line
 
 MAX_WRITTEN_OUT = 4096
-"""Objects and arrays of a schema with every `$ref` replaced by its target."""
+"""Objects and arrays of a schema with every `$ref` replaced by its target; a pattern counts as many."""
+PATTERN_WEIGHT = 256
+"""Compiling `\\p{L}{10}` takes 6 ms: no more than sixteen such, or the host's loop would stand still."""
 _MAX_DEPTH = 32
-_PATTERNS = jsonschema_rs.RegexOptions(size_limit=1 << 20, dfa_size_limit=1 << 20)
+_PATTERNS = jsonschema_rs.RegexOptions(size_limit=1 << 18, dfa_size_limit=1 << 18)
 _REFUSED = ("$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$anchor")
 
 
@@ -73,6 +75,7 @@ class _Expansion:
                 raise _wrong("uses `$id` below its top")
             reference = node.get("$ref")
             size = 1 + (self._target_size(reference) if isinstance(reference, str) else 0)
+            size += PATTERN_WEIGHT * _patterns(node)
             return size + sum(self._size(child) for child in node.values())
         if isinstance(node, list | tuple):
             return 1 + sum(self._size(child) for child in node)
@@ -103,6 +106,11 @@ class _Expansion:
             else:
                 raise _wrong(f"refers to {one_line(reference)!r}, which is not there")
         return node
+
+
+def _patterns(node: JsonObject) -> int:
+    named = node.get("patternProperties")
+    return isinstance(node.get("pattern"), str) + (len(named) if isinstance(named, Mapping) else 0)
 
 
 def _path(parts: list[str | int]) -> str:

@@ -20,6 +20,7 @@ AccessMode = Literal["read", "write"]
 DATABASE_FOLDER = "databases"
 TOOL_FOLDER = "tools"
 _ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_MODEL_ALIAS = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 _Grant = TypeVar("_Grant")
 
 
@@ -134,7 +135,7 @@ def _models(value: JsonValue) -> frozenset[str]:
     if not isinstance(models, list | tuple) or not models or len(models) > MAX_ALIASES:
         raise _wrong(f"{at}.models", f"must be an array of 1 to {MAX_ALIASES} model aliases")
     for index, model in enumerate(models):
-        if not isinstance(model, str) or not _ALIAS.fullmatch(model):
+        if not isinstance(model, str) or not _MODEL_ALIAS.fullmatch(model):
             raise _wrong(f"{at}.models[{index}]", 'must be a model alias such as "default"')
     return frozenset(cast(list[str], models))
 

@@ -27,8 +27,8 @@ MAX_RECENT_TURNS = 12
 MAX_OUTPUT_TOKENS = 2048
 MAX_PROMPT_BYTES = 262_144
 """Prompt and system instruction of one model call, each."""
-MAX_MODEL_IMAGES = 16
-"""Images of one model call: a frame and four candidates with three photos each, and some room."""
+MAX_MODEL_IMAGES = 32
+"""Images of one model call: as many as a run's other calls can open, and the camera's frame."""
 MAX_ANSWER_SCHEMA_BYTES = 65_536
 
 MAX_IMAGE_FILE_BYTES = 16 * 1024 * 1024

@@ -131,7 +131,8 @@ class _RecoverableError(Exception):
         return StyleEyesError(
             "SQL_ERROR",
             self._message,
-            "The file could not be opened for reading, nor be put in order by a writing process.",
+            "The file could not be opened, nor be put in order by a writing process: look at its owner,"
+            " its permissions, and whether another program holds it.",
         )
 
 

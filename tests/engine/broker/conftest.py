@@ -33,11 +33,16 @@ def _no_bubblewrap() -> str | None:
 
 
 @pytest.fixture
-async def pool() -> AsyncIterator[SqlPool]:
-    """Workers in real Bubblewrap."""
+def needs_bubblewrap() -> None:
+    """Skips where Bubblewrap cannot start, and says why."""
     reason = _no_bubblewrap()
     if reason:
         pytest.skip(reason)
+
+
+@pytest.fixture
+async def pool(needs_bubblewrap: None) -> AsyncIterator[SqlPool]:
+    """Workers in real Bubblewrap."""
     made = SqlPool()
     yield made
     await made.aclose()

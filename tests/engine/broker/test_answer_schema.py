@@ -63,6 +63,8 @@ def test_an_answer_is_checked_and_the_first_fault_named_by_path() -> None:
         {"enum": ["x" * 70_000]},
         nested(40),
         doubling(40),
+        {"allOf": [{"pattern": "\\p{L}{10}"}] * 17},
+        {"patternProperties": {f"\\p{{L}}{{10}}{n}": {} for n in range(17)}},
     ],
 )
 def test_a_schema_that_is_wrong_or_could_stall_the_host_is_refused(schema: dict[str, Any]) -> None:

@@ -89,7 +89,7 @@ async def test_an_alias_must_be_declared_and_exist(make_run: MakeRun, alias: str
         {"prompt": 5},
         {"prompt": "p", "tools": []},
         {"prompt": "p", "images": "x"},
-        {"prompt": "p", "images": [None] * 17},
+        {"prompt": "p", "images": [None] * 33},
         {"prompt": "p", "schema": True},
         {"prompt": "p", "model": 1},
         {"prompt": "p", "system": []},

@@ -355,3 +355,51 @@ async def test_a_cancelled_fork_leaves_no_worker_and_the_next_one_its_own(data: 
         worker.kill()
     finally:
         await forker.aclose()
+
+
+HOST = """
+import asyncio, sys
+from pathlib import Path
+from edge_agent.engine.broker.sql_pool import SqlOperation, SqlPool
+
+async def main():
+    pool = SqlPool(sandboxed=sys.argv[2] == "bubblewrap")
+    slow = SqlOperation("query", Path(sys.argv[1]), "catalog.sqlite", False, sys.argv[3])
+    await pool.warm(slow.folder, writable=False)
+    await pool.warm(slow.folder, writable=True)
+    asyncio.create_task(pool.run(slow))
+    await asyncio.sleep(0.05)
+    print("running", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "process"])
+def test_nothing_outlives_a_killed_app(kind: str, data: Path, needs_bubblewrap: None) -> None:
+    folder = str((data / "databases").resolve())
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST, folder, kind, ENDLESS], stdout=subprocess.PIPE, text=True
+    )
+    assert host.stdout
+    assert host.stdout.readline() == "running\n"
+    below = psutil.Process(host.pid).children(recursive=True)
+    assert len(below) >= 4
+    host.kill()
+    host.wait(10)
+    host.stdout.close()
+    end = time.monotonic() + 10
+    while any(_runs(process) for process in below):
+        assert time.monotonic() < end, "an orphan lives on"
+        time.sleep(0.005)
+
+
+async def test_without_bubblewrap_it_says_so_and_runs_nothing(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    pool = SqlPool()
+    assert await code(pool, query(data, "SELECT 1")) == "SANDBOX_UNAVAILABLE"
+    await pool.aclose()
+    assert not workers()
