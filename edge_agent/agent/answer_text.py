@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-HELD_CHARACTERS = 240
-"""A sentence or two; longer text streams to the screen as it comes."""
+HELD_AT_FIRST = 240
+"""Before any tool has run: a sentence or two about what is seen often comes before the first call."""
+HELD_LATER = 80
+"""After tools have run text is most likely the answer; what is said before a further call is short."""
 
 
 class AnswerText:
@@ -22,11 +24,16 @@ class AnswerText:
         self._published = ""
         self._held = ""
         self._step_is_answer = False
+        self._held_at_most = HELD_AT_FIRST
+
+    def step_cannot_call(self) -> None:
+        """The step that begins may not call tools: its text is the answer from the first letter."""
+        self._held_at_most = 0
 
     def add(self, text: str) -> None:
         """A further piece of the current step."""
         self._held += text
-        if self._step_is_answer or len(self._held) > HELD_CHARACTERS:
+        if self._step_is_answer or len(self._held) > self._held_at_most:
             self._release()
 
     def step_called_tools(self) -> str | None:
@@ -34,6 +41,7 @@ class AnswerText:
         aloud = self._held.strip() or None
         self._held = ""
         self._step_is_answer = False
+        self._held_at_most = HELD_LATER
         return aloud
 
     def step_answered(self) -> None:

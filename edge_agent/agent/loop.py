@@ -102,17 +102,19 @@ class TurnLoop:
             parent=self.session_span,
         )
         steps = _Steps(self, turn, span, started + self.deadline_s)
-        error: ErrorInfo | None = _UNEXPECTED
+        error: ErrorInfo | None = None
         try:
             async with asyncio.timeout(self.deadline_s):
                 await steps.run()
-            error = None
         except StyleEyesError as failure:
             error = error_info(failure)
         except TimeoutError:
             error = self._too_late()
         except asyncio.CancelledError:
             error = ErrorInfo(code="CANCELLED", message="The turn was cancelled.")
+            raise
+        except BaseException as fault:
+            error = _own_fault(fault)
             raise
         finally:
             answer = steps.text.whole
@@ -182,6 +184,8 @@ class _Steps:
             deadline=self._deadline,
             must_answer=last,
         )
+        if last or not self._declarations:
+            self.text.step_cannot_call()
         sent = [image for m in request.messages if isinstance(m, UserMessage) for image in m.images]
         async with ModelCall(
             loop.spine,
@@ -226,8 +230,9 @@ class _Steps:
         self._loop.spine.emit(AnswerDelta(text=text), span=self._span, parent=self._loop.session_span)
 
 
-_UNEXPECTED = ErrorInfo(
-    code="INTERNAL",
-    message="The turn ended by a fault in StyleEyes itself.",
-    hint="The log has the details; please report it.",
-)
+def _own_fault(fault: BaseException) -> ErrorInfo:
+    return ErrorInfo(
+        code="INTERNAL",
+        message=f"The turn ended by a fault in StyleEyes itself ({type(fault).__name__}).",
+        hint="Please report it, with the session's log.",
+    )

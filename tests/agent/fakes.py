@@ -117,6 +117,7 @@ MATCH_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "styleIds": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 4},
+        "color": {"type": "string"},
     },
     "required": ["styleIds"],
     "additionalProperties": False,

@@ -344,6 +344,11 @@ async def test_the_sdks_own_variable_chooses_the_server(rig: Rig, monkeypatch: p
         (fails(400, "Request contains an invalid argument.", "INVALID_ARGUMENT"), "MODEL_ERROR", "invalid"),
         (fails(413, "too large", "INVALID_ARGUMENT"), "MODEL_ERROR", "too large"),
         (Reply(status=302, error={}, headers={"Location": "http://127.0.0.1:9/"}), "MODEL_ERROR", "302"),
+        (
+            Reply([{"candidates": [{"content": {"parts": [{"text": {}}]}}]}]),
+            "MODEL_ERROR",
+            "does not understand",
+        ),
         (Reply(status=502, raw=b"<html>bad gateway</html>"), "MODEL_UNAVAILABLE", "502"),
     ],
     ids=[
@@ -354,6 +359,7 @@ async def test_the_sdks_own_variable_chooses_the_server(rig: Rig, monkeypatch: p
         "bad request",
         "too large",
         "redirect",
+        "new form",
         "html",
     ],
 )
@@ -558,6 +564,22 @@ async def test_json_that_is_wrong_or_cut_off_is_an_error(rig: Rig, said: str, fi
     assert caught.value.code == code
 
 
+async def test_a_schema_that_the_model_refuses_is_asked_for_in_words_and_still_checked(rig: Rig) -> None:
+    refusal = fails(400, "The specified schema produces a constraint that has too many states.")
+    rig.server.script(refusal, says('{"best": "MT01", "confidence": 0.9}'), refusal, says('{"best": 3}'))
+    assert (await rig.generate(schema=VERDICT, system="Be exact.")).json == {
+        "best": "MT01",
+        "confidence": 0.9,
+    }
+    second = rig.server.requests[1]
+    assert "responseJsonSchema" not in second.config
+    told = second.body["systemInstruction"]["parts"][0]["text"]
+    assert told.startswith("Be exact.")
+    assert '"confidence"' in told
+    with pytest.raises(StyleEyesError):
+        await rig.generate(schema=VERDICT)
+
+
 async def test_json_in_a_markdown_fence_is_read(rig: Rig) -> None:
     rig.server.script(says('```json\n{"best": null, "confidence": 0}\n```'))
     assert (await rig.generate(schema=VERDICT)).json == {"best": None, "confidence": 0}
@@ -633,6 +655,19 @@ async def test_the_time_out_told_to_the_server_is_never_under_ten_seconds(rig: R
     rig.server.script(says("ok"))
     await rig.generate(deadline=rig.clock.now + 3)
     assert rig.server.requests[0].headers["x-server-timeout"] == "10"
+
+
+async def test_no_request_can_hang_for_ever(rig: Rig) -> None:
+    seen: list[Any] = []
+
+    async def look(request: Any) -> None:
+        seen.append(dict(request.extensions["timeout"]))
+
+    rig.model._http.event_hooks["request"].append(look)
+    rig.server.script(says("ok"), says("ok"))
+    await rig.generate()
+    await rig.ask()
+    assert seen == [{"connect": 10.0, "read": 60.0, "write": 60.0, "pool": 60.0}] * 2
 
 
 async def test_history_of_another_model_is_sent_as_text_and_calls(rig: Rig) -> None:

@@ -203,6 +203,25 @@ async def test_a_long_answer_streams_and_what_was_shown_stays_part_of_the_answer
     assert result.answer.endswith("end.\n\nAnd so.")
 
 
+async def test_after_tools_have_run_the_answer_streams_early() -> None:
+    words = [
+        "In the frame from 0.4 s ago I see a red tee with a round neck and short sleeves. ",
+        "It is ",
+        "MT01.",
+    ]
+    model = ScriptedModel([[search("red")], [*words]])
+    rig = bench(model, FakeTools(search_catalog=gives([])), fresh_camera())
+    result = await rig.loop.run("What is this?")
+    assert [d.text for d in rig.recorder.bodies(AnswerDelta)] == words
+    assert result.answer == "".join(words)
+
+
+async def test_without_tools_every_letter_streams() -> None:
+    rig = bench(ScriptedModel([["A", " red", " tee."]]), FakeTools(), fresh_camera())
+    await rig.loop.run("What is this?")
+    assert [d.text for d in rig.recorder.bodies(AnswerDelta)] == ["A", " red", " tee."]
+
+
 async def test_a_model_error_is_a_result_and_the_next_turn_is_valid() -> None:
     blocked = StyleEyesError("MODEL_BLOCKED", "Held back.", "Ask in other words.")
     model = ScriptedModel([[search("red")], blocked, ["Red."]])

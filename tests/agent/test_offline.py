@@ -102,7 +102,7 @@ async def ask(rig: Bench, question: str = "What is this jacket?") -> TurnResult:
 
 
 async def test_it_describes_searches_matches_and_names_the_established_style() -> None:
-    tools = catalog(SHELL, match=gives(verdict("MJ12", 0.93, tag=False)))
+    tools = catalog(SHELL, match=gives({**verdict("MJ12", 0.93, tag=False), "color": "black"}))
     rig, sight = offline(tools)
     result = await ask(rig)
     assert [name for name, _ in tools.calls] == ["search_catalog", "search_catalog", "match_garment"]
@@ -113,8 +113,8 @@ async def test_it_describes_searches_matches_and_names_the_established_style() -
         "category": "jacket",
         "limit": 12,
     }
-    assert tools.calls[2][1] == {"styleIds": ["MJ12"]}
-    assert "it is the Proteus Jackshirt (MJ12)" in result.answer
+    assert tools.calls[2][1] == {"styleIds": ["MJ12"], "color": "black"}
+    assert "it is the Proteus Jackshirt (MJ12) in black." in result.answer
     assert "frame from 0.4 s ago" in result.answer
     assert "2024-03-01" in result.answer
     assert sight.described == 1
@@ -196,7 +196,7 @@ async def test_styles_whose_colour_and_kind_agree_are_compared_first() -> None:
     )
     rig, _ = offline(tools)
     await ask(rig)
-    assert tools.calls[-1][1] == {"styleIds": ["C", "B", "A"]}
+    assert tools.calls[-1][1] == {"styleIds": ["C", "B", "A"], "color": "black"}
 
 
 async def test_without_the_search_tool_it_describes_and_says_what_is_missing() -> None:
@@ -279,7 +279,7 @@ async def test_the_smallest_search_tool_that_gives_bare_rows_without_ids_is_no_c
 @pytest.mark.parametrize(
     ("question", "words"),
     [
-        ("What is the capital of France?", "I only do garments"),
+        ("What is the capital of France?", "cannot answer that offline"),
         ("And in blue?", "cannot follow up"),
         ("Is it in stock?", "snapshot without live stock"),
         ("Read the tag", "cannot read text offline"),

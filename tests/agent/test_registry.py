@@ -62,3 +62,15 @@ async def test_offline_opens_without_loading_anything(tmp_path: Path) -> None:
     model = await open_model("offline", env={}, clock=FakeClock(), vision_folder=tmp_path)
     assert model.id == "offline"
     await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"), [("gemini-x", "GEMINI_API_KEY"), ("openai:http://h/v1#m", "OPENAI_API_KEY")]
+)
+async def test_a_miscopied_key_is_told_before_any_request_and_not_repeated(
+    spec: str, name: str, tmp_path: Path
+) -> None:
+    for key in ("“AIza-quoted”", "AIza two", "AIza\nline"):
+        with pytest.raises(EnvironmentLacksError) as caught:
+            await open_model(spec, env={name: key}, clock=FakeClock(), vision_folder=tmp_path)
+        assert "AIza" not in str(caught.value)

@@ -81,7 +81,10 @@ async def open_model(spec: str, *, env: Mapping[str, str], clock: Clock, vision_
         return await asyncio.to_thread(_offline, clock, vision_folder)
     if spec.startswith(_OPENAI_PREFIX):
         base, _, model = spec.removeprefix(_OPENAI_PREFIX).partition("#")
-        return await asyncio.to_thread(_openai, base, model, env.get("OPENAI_API_KEY") or None, clock)
+        openai_key = env.get("OPENAI_API_KEY", "").strip() or None
+        if openai_key:
+            _check_key(openai_key, "OPENAI_API_KEY")
+        return await asyncio.to_thread(_openai, base, model, openai_key, clock)
     key = gemini_key(env)
     if key is None:
         raise EnvironmentLacksError(
@@ -89,7 +92,18 @@ async def open_model(spec: str, *, env: Mapping[str, str], clock: Clock, vision_
             f"The model {spec} needs a Gemini API key, and none is set.",
             "Set GEMINI_API_KEY, or use --model offline.",
         )
+    _check_key(key, "Gemini API key")
     return await asyncio.to_thread(_gemini, spec, key, clock, env.get("GOOGLE_GEMINI_BASE_URL") or None)
+
+
+def _check_key(key: str, what: str) -> None:
+    """A key that cannot be an HTTP header is a slip of copying, told before any request."""
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise EnvironmentLacksError(
+            "MODEL_UNAVAILABLE",
+            f"The {what} holds characters that no key has.",
+            "Copy it again, without quotes, blanks or line ends.",
+        )
 
 
 def _gemini(spec: str, key: str, clock: Clock, base_url: str | None) -> ChatModel:

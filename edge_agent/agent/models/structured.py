@@ -48,6 +48,11 @@ def parse_json_answer(text: str, schema: JsonObject, *, cut_off: bool) -> JsonVa
     return value
 
 
+def in_words(schema: JsonObject) -> str:
+    """The request for JSON, for a model or server that does not take the schema itself."""
+    return f"Answer with one JSON object of this JSON Schema and nothing else: {json.dumps(schema)}"
+
+
 def truncated() -> StyleEyesError:
     """The error for an answer that ended at the output limit with nothing usable in it."""
     return StyleEyesError(

@@ -25,7 +25,7 @@ from edge_agent.agent.models.protocol import (
     WaitNotice,
 )
 from edge_agent.agent.models.retry import Retries, Sleep
-from edge_agent.agent.models.structured import parse_json_answer, truncated
+from edge_agent.agent.models.structured import in_words, parse_json_answer, truncated
 from edge_agent.engine.ports import GenerateReply, GenerateRequest
 from edge_agent.errors import StyleEyesError
 from edge_agent.text import SecretMask
@@ -70,7 +70,9 @@ class GeminiModel:
         # Our own HTTP clients: redirects are not followed (the key would travel along), and both
         # share one TLS context, whose certificates take 20 ms to load.
         tls = httpx.create_ssl_context()
-        self._http = httpx.AsyncClient(verify=tls, follow_redirects=False)
+        self._http = httpx.AsyncClient(
+            verify=tls, follow_redirects=False, event_hooks={"request": [_connect_sooner]}
+        )
         self._sync_http = httpx.Client(verify=tls, follow_redirects=False)
         self._client = genai.Client(
             vertexai=False,
@@ -162,6 +164,12 @@ class GeminiModel:
                     )
                 )
             except Exception as exc:  # noqa: BLE001 - mapped below; what is no known fault is raised again
+                if config.response_json_schema is not None and faults.refuses_schema(exc):
+                    # Not every model takes every keyword; in words it can still follow the schema.
+                    asked_in_words = in_words(request.schema or {})
+                    config.system_instruction = f"{request.system or ''}\n\n{asked_in_words}".strip()
+                    config.response_json_schema = None
+                    continue
                 await self._handle(exc, retries, spoke=False)
                 continue
             if self._usable(answer):
@@ -289,6 +297,12 @@ class GeminiModel:
                 raise faults.stopped(answer.finish)
             case _:
                 return answer.has_content
+
+
+async def _connect_sooner(request: httpx.Request) -> None:
+    """The SDK gives one time-out for everything; a connection that takes so long will never come."""
+    timeouts = request.extensions["timeout"]
+    timeouts["connect"] = min(CONNECT_TIMEOUT_S, timeouts["connect"] or CONNECT_TIMEOUT_S)
 
 
 def _limited_thinking(model: str) -> types.ThinkingConfig | None:

@@ -6,6 +6,7 @@ import re
 from typing import Any, Literal
 
 import httpx
+import pydantic
 from google.genai import errors as sdk_errors
 
 from edge_agent.agent.models.retry import Fault
@@ -94,6 +95,13 @@ def fault_of(exc: Exception, model: str, mask: SecretMask) -> Fault | None:
         return _network_fault(exc)
     if isinstance(exc, sdk_errors.UnknownApiResponseError):
         return broke_off()
+    if isinstance(exc, pydantic.ValidationError):
+        error = StyleEyesError(
+            "MODEL_ERROR",
+            "Gemini's answer has a form that this version does not understand.",
+            "Ask again, or choose another model with --model.",
+        )
+        return Fault(error, tries=2, why="answer not understood")
     return None
 
 
@@ -104,6 +112,13 @@ def refuses_thinking_settings(exc: Exception) -> bool:
         and exc.code == 400
         and "thinking" in (exc.message or "").lower()
         and "signature" not in (exc.message or "").lower()
+    )
+
+
+def refuses_schema(exc: Exception) -> bool:
+    """Whether a 400 says that the JSON Schema asked for is not to its taste: too deep, a keyword."""
+    return (
+        isinstance(exc, sdk_errors.APIError) and exc.code == 400 and "schema" in (exc.message or "").lower()
     )
 
 

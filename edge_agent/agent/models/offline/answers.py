@@ -27,7 +27,7 @@ def capabilities() -> str:
 
 
 def cannot_talk() -> str:
-    return marked("I cannot answer that: I only do garments, offline.", ABILITIES)
+    return marked("I cannot answer that offline.", ABILITIES)
 
 
 def cannot_follow_up() -> str:
@@ -87,8 +87,9 @@ def searched(terms: str, products: Sequence[Product], total_shown: int = 4) -> s
 
 def exact(frame: FrameRef | None, seen: Seen, product: Product, verdict: Verdict, *, price: bool) -> str:
     agrees = _joined(verdict.agrees.get(product.style_id, ()))
+    color = f" in {verdict.color}" if verdict.color else ""
     return marked(
-        f"{_in_frame(frame)} I see {_a(seen.words())}: it is the {_named(product)}.",
+        f"{_in_frame(frame)} I see {_a(seen.words())}: it is the {_named(product)}{color}.",
         f"Its photos agree in {agrees}." if agrees else "",
         price_words(product, asked=price),
     )

@@ -174,7 +174,11 @@ class OfflineModel:
             if left < TIME_FOR_ANOTHER_GROUP_S:
                 return None
         group = next_group(turn, seen)
-        return [self._call(turn, MATCH_TOOL, {"styleIds": list(group)})] if group else None
+        if not group:
+            return None
+        color = seen.colors[0] if seen.colors else None
+        wanted = declared_only(tools[MATCH_TOOL], {"styleIds": list(group), "color": color})
+        return [self._call(turn, MATCH_TOOL, wanted)]
 
     def _conclude(self, turn: TurnSoFar, seen: Seen) -> str:
         frame = turn.asked.frame

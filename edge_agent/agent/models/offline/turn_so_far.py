@@ -52,6 +52,8 @@ class Verdict:
     """One `match_garment` result."""
 
     best: str | None
+    color: str | None
+    """Which of the best style's colours the camera sees, where that was told."""
     confidence: float
     probabilities: Mapping[str, float]
     agrees: Mapping[str, tuple[str, ...]]
@@ -80,6 +82,7 @@ class Verdict:
             probabilities.setdefault(best, confidence)
         return Verdict(
             best=best,
+            color=(_text(value.get("color")) or None) if best else None,
             confidence=confidence,
             probabilities=probabilities,
             agrees={_text(row.get("styleId")): _texts(row.get("agrees")) for row in rows},

@@ -25,7 +25,7 @@ from edge_agent.agent.models.protocol import (
     WaitNotice,
 )
 from edge_agent.agent.models.retry import Retries, Sleep
-from edge_agent.agent.models.structured import parse_json_answer, truncated
+from edge_agent.agent.models.structured import in_words, parse_json_answer, truncated
 from edge_agent.engine.ports import GenerateReply, GenerateRequest
 from edge_agent.errors import StyleEyesError
 from edge_agent.text import SecretMask
@@ -195,10 +195,7 @@ class OpenAIModel:
                 schema = {"name": "answer", "schema": dict(request.schema)}
                 body["response_format"] = {"type": "json_schema", "json_schema": schema}
             else:
-                wanted = json.dumps(request.schema)
-                system = (
-                    f"{system}\n\nAnswer with one JSON object of this JSON Schema and nothing else: {wanted}"
-                )
+                system = f"{system}\n\n{in_words(request.schema)}"
         body["messages"] = wire.messages_of(system.strip(), asked, native_tools=True)
         return body
 

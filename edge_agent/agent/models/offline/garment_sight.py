@@ -1,0 +1,1 @@
+"""The real eyes: local garment vision, in the offline model's words."""
