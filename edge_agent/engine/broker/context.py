@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from device.clock import Clock, iso_utc
 from edge_agent.engine.broker.capabilities import Capabilities
 from edge_agent.engine.broker.image_table import ImageTable
-from edge_agent.engine.broker.limits import MAX_RECENT_TURNS
+from edge_agent.engine.broker.limits import FRESH_SECONDS, MAX_RECENT_TURNS
 from edge_agent.engine.broker.requests import to_json
 from edge_agent.engine.ports import CameraPort, ConversationPort, EngineHost
 from edge_agent.events import FrameRef
 from edge_agent.json_types import JsonObject, JsonValue
+
+_FRESH_MS = FRESH_SECONDS * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ async def _camera(camera: CameraPort, images: ImageTable) -> tuple[JsonObject, F
         "ageMs": None if snapshot.age_ms is None else round(snapshot.age_ms),
         "reason": snapshot.reason,
     }
-    if snapshot.image is None or snapshot.ref is None or snapshot.state != "fresh":
+    fresh = snapshot.state == "fresh" and snapshot.ref is not None and snapshot.ref.age_ms <= _FRESH_MS
+    if snapshot.image is None or snapshot.ref is None or not fresh:
         return {"frame": None, "status": status}, None
     handle = images.add(
         snapshot.image, {"ageMs": round(snapshot.ref.age_ms), "capturedAt": snapshot.ref.captured_at}

@@ -15,7 +15,7 @@ MAX_TEXT_BYTES = 262_144
 """One text file of `ctx.files`."""
 MAX_ARGUMENT_BYTES = 2 * 1024 * 1024
 """One capability call's arguments: a text file whose every byte is escaped in JSON, and its frame."""
-MAX_ARGUMENT_DEPTH = 64
+MAX_ARGUMENT_DEPTH = 200
 
 MAX_CALLS = 32
 MAX_CALLS_AT_ONCE = 8

@@ -62,7 +62,7 @@ async def test_an_unknown_method_is_denied(make_run: MakeRun, method: str) -> No
         ("[NaN]", "TOOL_ERROR"),
         ("[1e999]", "TOOL_ERROR"),
         ("[" * 100_000, "TOOL_ERROR"),
-        ("[" * 66 + "]" * 66, "TOOL_ERROR"),
+        ("[" * 202 + "]" * 202, "TOOL_ERROR"),
         ("[]", "TOOL_ERROR"),
         ('["guide"]', "TOOL_ERROR"),
         ('["guide", 5]', "TOOL_ERROR"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -68,11 +69,19 @@ async def test_no_frame_is_null_with_the_reason(state: Any) -> None:
     assert camera["status"]["reason"] == "the cable is out"
 
 
-async def test_a_frame_that_is_not_fresh_is_withheld_even_if_the_port_hands_it_over() -> None:
-    old = CameraSnapshot("stale", "old", 15_001.0, FRESH.image, FRESH.ref)
-    context = await open_context(parse_capabilities(ALL), make_host(camera=old), ImageTable(), SystemClock())
-    assert json.loads(context.json)["camera"]["frame"] is None
-    assert context.frame is None
+@pytest.mark.parametrize(
+    ("state", "age_ms", "given"),
+    [("fresh", 15_000.0, True), ("fresh", 15_000.1, False), ("stale", 100.0, False), ("none", 100.0, False)],
+)
+async def test_an_old_frame_is_withheld_even_if_the_port_hands_it_over(
+    state: Any, age_ms: float, given: bool
+) -> None:
+    assert FRESH.ref is not None
+    ref = dataclasses.replace(FRESH.ref, age_ms=age_ms)
+    held = CameraSnapshot(state, "words", age_ms, FRESH.image, ref)
+    context = await open_context(parse_capabilities(ALL), make_host(camera=held), ImageTable(), SystemClock())
+    assert (json.loads(context.json)["camera"]["frame"] is not None) == given
+    assert (context.frame is not None) == given
 
 
 @pytest.mark.parametrize(("said", "kept"), [(0, 0), (12, 12), (13, 12)])

@@ -339,3 +339,27 @@ def test_what_is_no_database_is_an_sql_error(reading: Databases, folder: Path) -
 def test_parameters_must_be_an_array_or_an_object(params: Any) -> None:
     with pytest.raises(StatementError):
         bindings(params)
+
+
+VOCABULARY = """
+    SELECT INSERT UPDATE DELETE DROP CREATE ALTER TABLE INDEX VIEW TRIGGER INTO FROM WHERE SET VALUES ATTACH
+    DETACH DATABASE PRAGMA VACUUM BEGIN COMMIT SAVEPOINT RELEASE EXPLAIN QUERY PLAN WITH AS TEMP products
+    words sqlite_master pragma_table_list name id * ( ) , ; = 1 'x' "x" -- /* */ ? :a writable_schema
+    REINDEX ANALYZE load_extension fts3_tokenizer zeroblob hex count MATCH LIMIT 5 ORDER BY UNION ALL
+    RETURNING
+"""
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(VOCABULARY.split()), max_size=12).map(" ".join))
+def test_no_words_in_any_order_change_a_file_opened_for_reading(
+    reading: Databases, folder: Path, sql: str
+) -> None:
+    before = (folder / "catalog.sqlite").read_bytes()
+    try:
+        json.loads(reading.query("catalog.sqlite", sql, [], LIMIT))
+    except StatementError as error:
+        assert error.code in ("SQL_ERROR", "SQL_DENIED")
+        assert error.message
+    assert (folder / "catalog.sqlite").read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["catalog.sqlite", "notes.sqlite"]
