@@ -29,6 +29,7 @@ _SUSPECTS = Query(
     (using_declaration "await" @await)
     (return_statement) @return
     (html_comment) @html
+    (program (expression_statement . (identifier) @lonely . (#eq? @lonely "export")))
     """,
 )
 _FUNCTIONS = frozenset(
@@ -90,14 +91,15 @@ def rewrite(source: str, filename: str) -> Module:
     return Module(b'(function(){"use strict";\n' + bytes(script) + end, _grammar_error(tree, text))
 
 
-def explain_v8(report: str, doubt: RefusedError | None, last_line: int) -> RefusedError:
+def explain_v8(report: str, doubt: RefusedError | None, source: str) -> RefusedError:
     """V8's complaint about a script, at its place in the author's file."""
     match = _CARET.match(report)
     if match is None:
         return doubt or RefusedError(report.partition("\n")[0] or "The file cannot be read.", 1, 1)
     line = int(match["line"]) - framing.WRAPPER_LINES
-    if line > last_line:
-        return doubt or RefusedError("SyntaxError: The file ends too early.", last_line, 1)
+    lines = source.split("\n")
+    if line > len(lines):
+        return RefusedError("SyntaxError: The file ends too early.", len(lines), len(lines[-1]) + 1)
     return RefusedError(match["message"], max(1, line), len(match["caret"] or "") + 1)
 
 
@@ -151,6 +153,9 @@ def _objection(kind: str, node: Node) -> str | None:
             return "`import()` is not available: a tool is one file without dependencies."
         case "require":
             return "`require` is not available: a tool is one file without dependencies."
+        case "lonely":
+            # The grammar takes `export` and a line break for a statement of its own.
+            return "Write `export` and what it exports on the same line."
         case "html":
             return "`<!--` and `-->` are not comments in a module."
         case "meta":

@@ -90,7 +90,7 @@ class _Guest:
         except ScriptError as error:
             if self._isolate.out_of_memory:
                 self._die_of_memory()
-            self._refuse(module_form.explain_v8(error.text, module.doubt, source.count("\n") + 1))
+            self._refuse(module_form.explain_v8(error.text, module.doubt, source))
             return
         if module.doubt is not None:
             self._refuse(module.doubt)
