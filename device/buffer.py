@@ -37,6 +37,7 @@ class FreshnessBuffer:
         self._epoch = Epoch(0)
         self._seq = 0
         self._newest: Frame | None = None
+        self._last_received: float | None = None
         self._slot_best: Frame | None = None
         self._slot_ends = 0.0
         self._ring: deque[Frame] = deque()
@@ -61,6 +62,7 @@ class FreshnessBuffer:
         with self._lock:
             if epoch.over or epoch is not self._epoch:
                 return None
+            self._expire()
             self._seq += 1
             frame = Frame(
                 pixels,
@@ -72,6 +74,7 @@ class FreshnessBuffer:
                 clock=self._clock,
             )
             self._newest = frame
+            self._last_received = received
             finished = self._enter_slot(frame)
         if finished is not None:
             self._encode(finished)
@@ -82,6 +85,12 @@ class FreshnessBuffer:
         with self._lock:
             self._expire()
             return self._newest
+
+    @property
+    def age_s(self) -> float | None:
+        """Seconds since the last frame of this epoch came, however many; None where none has."""
+        last = self._last_received
+        return None if last is None else max(0.0, self._clock.monotonic() - last)
 
     def best(self) -> Frame | None:
         """The sharpest well-exposed frame of the last moments before the newest one, None as above."""
@@ -140,6 +149,7 @@ class FreshnessBuffer:
 
     def _drop_all(self) -> None:
         self._newest = None
+        self._last_received = None
         self._slot_best = None
         self._slot_ends = 0.0
         self._ring.clear()

@@ -15,6 +15,7 @@ from device.discovery import CameraDevice, DeviceTree
 from device.feed import Feed, FeedPorts
 from device.figures import CaptureFigures
 from device.frame import Frame
+from device.quality import ExposureWord
 from device.sources.opening import OpenProducer, ProducerOpener, check_recorded
 from device.sources.producer import Mode
 from device.sources.spec import SourceKind, SourceSpec
@@ -255,17 +256,17 @@ class Camera:
 
     def _status(self, feed: Feed | None, situation: Situation) -> CameraStatus:
         now = self._clock.monotonic()
-        newest = self._buffer.newest()
+        newest, age = self._buffer.newest(), self._buffer.age_s
         spec = feed.spec if feed is not None else self._paused_spec
         label = "" if spec is None else spec.label
-        exposure = "good" if newest is None else newest.exposure.word
+        exposure: ExposureWord = "good" if feed is None else feed.exposure
         mode = None if feed is None else feed.mode
         return CameraStatus(
             state=situation.state,
             words=situation.words(label, exposure, now),
             source=label,
             epoch=self._buffer.epoch,
-            age_ms=None if newest is None else newest.age_s * 1000,
+            age_ms=None if age is None else age * 1000,
             fps=0.0 if feed is None else feed.figures.rate(now),
             width=newest.width if newest is not None else (mode.width if mode is not None else 0),
             height=newest.height if newest is not None else (mode.height if mode is not None else 0),

@@ -116,6 +116,11 @@ class DeviceTree:
         return "".join(letter for letter in text if letter.isprintable()).strip()
 
 
+def list_cameras() -> list[CameraDevice]:
+    """The cameras that are plugged into this machine, without their modes."""
+    return DeviceTree().cameras()
+
+
 def _no_camera(typed: str, cameras: list[CameraDevice]) -> DeviceError:
     if not cameras:
         return DeviceError(

@@ -19,7 +19,7 @@ from device.discovery import CameraDevice, DeviceTree
 from device.errors import DeviceError
 from device.figures import CaptureFigures
 from device.frame import Epoch
-from device.quality import Pixels, Quality
+from device.quality import ExposureWord, Pixels, Quality
 from device.sources.opening import OpenProducer
 from device.sources.producer import Mode
 from device.sources.spec import SourceSpec
@@ -89,6 +89,12 @@ class Feed:
     def mode(self) -> Mode | None:
         """What the source gave when it was opened last."""
         return self._mode
+
+    @property
+    def exposure(self) -> ExposureWord:
+        """That of the picture seen last, offered or not."""
+        seen = self._seen
+        return "good" if seen is None else seen.exposure.word
 
     @property
     def position_s(self) -> float | None:
@@ -219,6 +225,7 @@ class Feed:
         self.figures.arrived(received, nominal)
         if self.spec.live and self._seen is not None and quality.same_picture(self._seen):
             self.figures.repeated += 1
+            self._same_since = received if self._same_since is None else self._same_since
             return False
         self._seen, self._same_since = quality, received
         return True
@@ -236,7 +243,7 @@ class Feed:
             same_since=self._same_since,
             interval=self._interval,
             live=self.spec.live,
-            black=self._seen is not None and self._seen.exposure.word == "black",
+            black=self.exposure == "black",
         )
         state = self._situation.state
         match judge(signs):
@@ -317,6 +324,7 @@ class Feed:
 
     def _start_run(self, node: str | None) -> None:
         self._arrived = self._ports.clock.monotonic()
+        self._same_since = None
         run = CaptureRun(
             self.spec,
             node,

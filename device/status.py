@@ -70,7 +70,8 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class CameraStatus:
-    """The camera at one moment. `age_ms` is the newest usable frame's, None where there is none.
+    """The camera at one moment. `age_ms` says how long ago the last frame came, None where none has
+    come from this source; over 15,000 that frame cannot be had any more.
 
     `fps` is measured over the last two seconds, 0 where nothing comes. `sharpness` is the newest
     frame's and compares within one source. `error` is why the source does not work, where it does not.
