@@ -1,4 +1,4 @@
-"""JSON Schemas that tools give for a model's answer, checked with bounded work.
+"""JSON Schemas that tool authors write, for inputs and for a model's answers, checked with bounded work.
 
 `jsonschema-rs` matches patterns in linear time, but a few lines of schema can still double the work
 with every `$ref` (2^26 visits took 4.8 s here), and it would fetch a remote `$ref` if allowed to. So only
@@ -8,12 +8,13 @@ every reference written out is limited.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any, cast
 
 import jsonschema_rs
 
-from edge_agent.engine.broker.limits import MAX_ANSWER_SCHEMA_BYTES
+from edge_agent.engine.broker.limits import MAX_SCHEMA_BYTES
 from edge_agent.engine.broker.requests import depth_exceeds, to_json
 from edge_agent.errors import StyleEyesError
 from edge_agent.json_types import JsonObject, JsonValue
@@ -28,30 +29,56 @@ _PATTERNS = jsonschema_rs.RegexOptions(size_limit=1 << 18, dfa_size_limit=1 << 1
 _REFUSED = ("$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$anchor")
 
 
-class AnswerSchema:
-    """A checked schema. Making one raises StyleEyesError("MODEL_ERROR") that says what is wrong."""
+class BoundedSchema:
+    """A checked schema. Making one raises StyleEyesError(`code`) that says what is wrong; `name` is
+    what the sentence calls it."""
 
-    def __init__(self, schema: JsonObject) -> None:
-        if depth_exceeds(schema, _MAX_DEPTH):
-            raise _wrong(f"is nested deeper than {_MAX_DEPTH}")
-        if len(to_json(schema)) > MAX_ANSWER_SCHEMA_BYTES:
-            raise _wrong(f"is over {MAX_ANSWER_SCHEMA_BYTES:,} bytes")
-        _Expansion(schema).check()
+    def __init__(self, schema: JsonObject, *, code: str, name: str) -> None:
         try:
+            if depth_exceeds(schema, _MAX_DEPTH):
+                raise _wrong(f"is nested deeper than {_MAX_DEPTH}")
+            if len(to_json(schema)) > MAX_SCHEMA_BYTES:
+                raise _wrong(f"is over {MAX_SCHEMA_BYTES:,} bytes")
+            _Expansion(schema).check()
             self._validator = jsonschema_rs.Draft202012Validator(
                 cast(Any, schema), pattern_options=_PATTERNS, offline=True
             )
+        except _SchemaFaultError as fault:
+            raise StyleEyesError(code, f"{name} {fault}.") from None
         except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            raise _wrong(f"is not a JSON Schema: {one_line(str(error))}") from None
+            raise StyleEyesError(code, f"{name} is not a JSON Schema: {one_line(str(error))}.") from None
+        properties = schema.get("properties")
+        self._properties = tuple(properties) if isinstance(properties, Mapping) else ()
 
     def first_error(self, value: JsonValue) -> str | None:
         """What does not fit, with its path (`$.best`), or None where `value` fits."""
+        return next(iter(self.faults(value, 1)), None)
+
+    def faults(self, value: JsonValue, most: int) -> list[str]:
+        """What does not fit, each with its path, at most `most` of them; empty where `value` fits."""
+        found: list[str] = []
         try:
             for error in self._validator.iter_errors(cast(Any, value)):
-                return f"{_path(error.instance_path)}: {one_line(error.message)}"
+                found.append(f"{_path(error.instance_path)}: {one_line(error.message)}{self._nearest(error)}")
+                if len(found) == most:
+                    break
         except ValueError as error:
-            return one_line(str(error))
-        return None
+            found.append(one_line(str(error)))
+        return found
+
+    def _nearest(self, error: jsonschema_rs.ValidationError) -> str:
+        """For a property that is not known, the known one that it may be a slip of."""
+        kind = error.kind
+        if error.instance_path or not isinstance(
+            kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties
+        ):
+            return ""
+        near = difflib.get_close_matches(str(next(iter(kind.unexpected), "")), self._properties, 1)
+        return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+class _SchemaFaultError(Exception):
+    """What is wrong with a schema, in words that follow its name."""
 
 
 class _Expansion:
@@ -117,5 +144,5 @@ def _path(parts: list[str | int]) -> str:
     return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
 
 
-def _wrong(what: str) -> StyleEyesError:
-    return StyleEyesError("MODEL_ERROR", f"The `schema` given to ctx.llm.generate {what}.")
+def _wrong(what: str) -> _SchemaFaultError:
+    return _SchemaFaultError(what)

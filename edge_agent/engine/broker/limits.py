@@ -29,7 +29,7 @@ MAX_PROMPT_BYTES = 262_144
 """Prompt and system instruction of one model call, each."""
 MAX_MODEL_IMAGES = 32
 """Images of one model call: as many as a run's other calls can open, and the camera's frame."""
-MAX_ANSWER_SCHEMA_BYTES = 65_536
+MAX_SCHEMA_BYTES = 65_536
 
 MAX_IMAGE_FILE_BYTES = 16 * 1024 * 1024
 MAX_IMAGE_PIXELS = 40_000_000

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from edge_agent.engine.broker.answer_schema import AnswerSchema
+from edge_agent.engine.broker.bounded_schema import BoundedSchema
 from edge_agent.engine.broker.capabilities import Capabilities
 from edge_agent.engine.broker.image_table import ImageTable
 from edge_agent.engine.broker.limits import MAX_MODEL_IMAGES, MAX_OUTPUT_TOKENS, MAX_PROMPT_BYTES
@@ -54,7 +54,7 @@ async def generate(
     schema = options.get("schema")
     if schema is not None and not isinstance(schema, Mapping):
         raise wrong_argument(METHOD, "`schema` must be an object")
-    checked = AnswerSchema(schema) if schema is not None else None
+    checked = _bounded(schema) if schema is not None else None
     request = GenerateRequest(
         prompt=_text(options, "prompt") or "",
         system=_text(options, "system"),
@@ -143,7 +143,7 @@ def _tokens(value: JsonValue) -> int:
     return min(int(value), MAX_OUTPUT_TOKENS)
 
 
-def _checked_answer(reply: GenerateReply, schema: AnswerSchema) -> JsonValue:
+def _checked_answer(reply: GenerateReply, schema: BoundedSchema) -> JsonValue:
     """The answer's JSON: as the adapter parsed it, else parsed from the text, and always validated."""
     value = reply.json
     if value is None:
@@ -165,3 +165,7 @@ def _checked_answer(reply: GenerateReply, schema: AnswerSchema) -> JsonValue:
             "Call again, or loosen the schema.",
         )
     return value
+
+
+def _bounded(schema: JsonObject) -> BoundedSchema:
+    return BoundedSchema(schema, code="MODEL_ERROR", name="The `schema` given to ctx.llm.generate")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from edge_agent.engine.broker.answer_schema import MAX_WRITTEN_OUT, AnswerSchema
+from edge_agent.engine.broker.bounded_schema import MAX_WRITTEN_OUT, BoundedSchema
 from edge_agent.errors import StyleEyesError
 
 VERDICT: dict[str, Any] = {
@@ -29,6 +29,10 @@ def doubling(steps: int) -> dict[str, Any]:
     return {"$defs": definitions, "$ref": "#/$defs/d0"}
 
 
+def bounded(schema: dict[str, Any]) -> BoundedSchema:
+    return BoundedSchema(schema, code="MODEL_ERROR", name="The `schema`")
+
+
 def nested(depth: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
@@ -37,7 +41,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_an_answer_is_checked_and_the_first_fault_named_by_path() -> None:
-    schema = AnswerSchema(VERDICT)
+    schema = bounded(VERDICT)
     assert schema.first_error({"best": None, "confidence": 0.5, "candidates": [{"styleId": "MT01"}]}) is None
     assert (schema.first_error({"best": None, "confidence": 2}) or "").startswith("$.confidence: ")
     problem = schema.first_error({"best": "a", "confidence": 1, "candidates": [{"styleId": "x"}, {}]})
@@ -69,23 +73,23 @@ def test_an_answer_is_checked_and_the_first_fault_named_by_path() -> None:
 )
 def test_a_schema_that_is_wrong_or_could_stall_the_host_is_refused(schema: dict[str, Any]) -> None:
     with pytest.raises(StyleEyesError) as caught:
-        AnswerSchema(schema)
+        bounded(schema)
     assert caught.value.code == "MODEL_ERROR"
 
 
 def test_references_count_as_often_as_they_are_written_out() -> None:
     # Written out, `doubling(n)` is about ten times 2^n objects and arrays.
-    AnswerSchema(doubling(8))
+    bounded(doubling(8))
     with pytest.raises(StyleEyesError):
-        AnswerSchema(doubling(9))
+        bounded(doubling(9))
     assert 10 * 2**8 < MAX_WRITTEN_OUT < 10 * 2**9
 
 
 def test_a_pattern_that_would_stall_a_backtracking_matcher_does_not() -> None:
-    schema = AnswerSchema({"type": "string", "pattern": "^(a+)+$"})
+    schema = bounded({"type": "string", "pattern": "^(a+)+$"})
     assert schema.first_error("a" * 50_000 + "!") is not None
 
 
 def test_a_property_may_be_called_ref() -> None:
-    schema = AnswerSchema({"properties": {"$ref": {"type": "string"}}})
+    schema = bounded({"properties": {"$ref": {"type": "string"}}})
     assert schema.first_error({"$ref": 1}) is not None
