@@ -10,27 +10,26 @@ from dataclasses import dataclass
 from device.camera import Camera
 from device.clock import Clock
 from device.errors import DeviceError
-from device.sources import SourceSpec, parse_source
+from device.sources import parse_source
 from device.status import CameraStatus
 from edge_agent import __version__
-from edge_agent.agent.calls import DeclaredTool, ToolCaller
+from edge_agent.agent.calls import DeclaredTool
 from edge_agent.agent.conversation import Conversation
 from edge_agent.agent.loop import TurnLoop, TurnResult
 from edge_agent.agent.models.protocol import ChatModel
 from edge_agent.agent.models.registry import choose_model, open_model
 from edge_agent.agent.tool_models import ToolModels, read_aliases
-from edge_agent.engine.agent_config import AgentConfig, read_agent_config
+from edge_agent.engine.agent_config import read_agent_config
 from edge_agent.engine.engine import EngineSession, ToolEngine
 from edge_agent.engine.outcome import ToolOutcome
 from edge_agent.engine.ports import EngineHost, Mode, SessionIdentity
-from edge_agent.engine.sandbox import open_sandbox
+from edge_agent.engine.sandbox.sandbox import open_sandbox
 from edge_agent.errors import EnvironmentLacksError, StyleEyesError
 from edge_agent.events import (
     CameraChanged,
     ErrorInfo,
     Level,
     Notice,
-    PinnedTool,
     SessionEnded,
     SessionStarted,
     Spine,
@@ -104,7 +103,7 @@ class Session:
         tool_models = ToolModels(model, aliases, self._open_model, self.spine, self._clock)
         self._closing.push_async_callback(tool_models.aclose)
         conversation = Conversation(self._clock)
-        sandbox = await open_sandbox(self._env)
+        sandbox = open_sandbox(self._env)
         self._closing.push_async_callback(sandbox.aclose)
         engine = ToolEngine(self._options.home, sandbox, self.spine, self._clock)
         self._closing.push_async_callback(engine.aclose)
@@ -271,6 +270,8 @@ class Session:
             self._notice("error", error.code, error.message, error.hint)
             return None
         self._closing.push_async_callback(tools.aclose)
+        warming = asyncio.create_task(tools.warm())
+        self._closing.callback(warming.cancel)
         return tools
 
     async def _open_camera(self) -> None:
