@@ -146,7 +146,7 @@ def _say_import(report: ImportReport) -> None:
         say(f"{report.feed}: and {unseen} more such lines (--json lists the first thousand)")
     say(
         f"{report.items:,} items of {report.feed} are {report.styles:,} styles: {report.created} made, "
-        f"{report.updated} renewed, {report.unchanged} unchanged, {len(report.kept)} left alone (made by hand)"
+        f"{report.updated} renewed, {report.unchanged} unchanged, {len(report.kept)} kept (made by hand)"
     )
     if report.photos_placed or report.photos_missing:
         say(f"{report.photos_placed} photos placed, {report.photos_missing} not found in the folder")

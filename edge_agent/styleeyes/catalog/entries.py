@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge_agent.styleeyes.catalog.notes import PhotoReference, ProductNote
 from edge_agent.styleeyes.catalog.photos import VerifiedPhoto, fold_code
 from edge_agent.styleeyes.catalog.words import (
-    SearchWord,
     broader_terms,
     color_families,
     fold,
     gender_of,
     has_unspaced_script,
+    index_terms,
     preferred_terms,
     words_of,
 )
@@ -105,19 +105,18 @@ def _index_columns(note: ProductNote, colors: Sequence[str], gender: str | None)
     kinds = [*dict.fromkeys(own_kinds), *sorted(broader_terms(own_kinds) - set(own_kinds))]
     color_terms: list[str] = []
     for color in colors:
-        color_terms += [row.term for row in preferred_terms(words_of(color))]
+        color_terms += _terms(color)
         color_terms += [family for family in color_families(color) if family not in color_terms]
-    described = list(preferred_terms(words_of(note.description)[:MAX_DESCRIPTION_WORDS]))
     columns = (
-        _terms(name),
+        _terms(note.name),
         # Category words that are no garment ("running", "outlet") are searched as well.
         [*kinds, *(row.term for row in category if row.kind != "garment")],
         color_terms,
-        _terms(preferred_terms(words_of(note.brand or ""))),
-        _terms(preferred_terms(words_of(" . ".join(note.materials)))),
-        _terms(preferred_terms(words_of(" . ".join(note.patterns)))),
+        _terms(note.brand or ""),
+        [term for material in note.materials for term in _terms(material)],
+        [term for pattern in note.patterns for term in _terms(pattern)],
         [gender] if gender else [],
-        _terms(described),
+        list(index_terms(words_of(note.description)[:MAX_DESCRIPTION_WORDS])),
     )
     vocabulary = Counter(word for column in columns for word in column)
     return _Columns(
@@ -127,8 +126,8 @@ def _index_columns(note: ProductNote, colors: Sequence[str], gender: str | None)
     )
 
 
-def _terms(rows: Iterable[SearchWord]) -> list[str]:
-    return [row.term for row in rows]
+def _terms(text: str) -> list[str]:
+    return list(index_terms(words_of(text)))
 
 
 def _photo_rows(

@@ -101,7 +101,7 @@ def search_words() -> tuple[SearchWord, ...]:
     for (form, term), row in rows.items():
         if row.kind == "garment":
             forms_of.setdefault(term, []).append(form)
-    for relation, links in (("broader", vocabulary.INCLUDED_IN), ("near", vocabulary.NEAR)):
+    for relation, links in (("near", vocabulary.NEAR), ("broader", vocabulary.INCLUDED_IN)):
         for term, others in links.items():
             for form in forms_of[term]:
                 for other in _split(others):
@@ -143,6 +143,20 @@ def preferred_terms(words: list[str]) -> Iterator[SearchWord]:
         else:
             yield SearchWord(words[at], words[at], "detail", "same")
             at += 1
+
+
+def index_terms(words: list[str]) -> Iterator[str]:
+    """What the index holds for a text: preferred terms, and what each word of a longer form means alone.
+
+    So `yoga pants` is found by `leggings`, by `yoga` and by `pants`.
+    """
+    preferred = _preferred()
+    for row in preferred_terms(words):
+        yield row.term
+        parts = row.form.split(" ")
+        if len(parts) > 1:
+            alone = (preferred[part].term if part in preferred else part for part in parts)
+            yield from (term for term in alone if term != row.term)
 
 
 def broader_terms(terms: Iterable[str]) -> set[str]:
