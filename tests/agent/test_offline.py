@@ -12,7 +12,7 @@ import pytest
 
 from edge_agent.agent.loop import TurnResult
 from edge_agent.agent.models.offline import OfflineModel
-from edge_agent.agent.models.offline.sight import Comparison, Likeness, Seen
+from edge_agent.agent.models.offline.sight import Candidate, Comparison, Likeness, Seen
 from edge_agent.engine.outcome import ToolOutcome
 from edge_agent.engine.ports import GenerateRequest
 from edge_agent.errors import StyleEyesError
@@ -41,17 +41,21 @@ class FakeSight:
     comparison: Comparison | None = None
     threads: set[str] = field(default_factory=set)
     described: int = 0
-    compared: list[list[int]] = field(default_factory=list)
+    compared: list[list[tuple[str, int]]] = field(default_factory=list)
+    closed: int = 0
 
-    def describe(self, frame: bytes) -> Seen:
+    def describe(self, frame: bytes, question: str) -> Seen:
         self.threads.add(threading.current_thread().name)
         self.described += 1
         return self.seen
 
-    def compare(self, frame: bytes, candidates: Sequence[Sequence[bytes]]) -> Comparison:
-        self.compared.append([len(photos) for photos in candidates])
+    def compare(self, frame: bytes, candidates: Sequence[Candidate]) -> Comparison:
+        self.compared.append([(c.words, len(c.photos)) for c in candidates])
         assert self.comparison is not None
         return self.comparison
+
+    def close(self) -> None:
+        self.closed += 1
 
 
 def product(style: str, name: str, *colors: str, category: str = "Jackets", **more: JsonValue) -> JsonObject:
@@ -246,7 +250,7 @@ async def test_a_frame_that_cannot_be_judged_is_said_rather_than_answered(proble
 
 
 async def test_no_garment_in_view_is_said() -> None:
-    rig, _ = offline(catalog(SHELL), FakeSight(Seen(kind=None)))
+    rig, _ = offline(catalog(SHELL), FakeSight(Seen(kind=None, found=False)))
     assert "I find no garment" in (await ask(rig)).answer
 
 
@@ -311,6 +315,7 @@ SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "best": {"type": ["string", "null"]},
+        "color": {"type": ["string", "null"]},
         "confidence": {"type": "number", "minimum": 0, "maximum": 1},
         "candidates": {
             "type": "array",
@@ -334,14 +339,13 @@ SCHEMA: JsonObject = {
 PROMPT = """Which is it?
 Image 1: camera frame
 Image 2: candidate MT01 (Atomic Endurance Tee, red)
-Image 3: candidate MT01 (Atomic Endurance Tee, red)
+Image 3: candidate MT01 (Atomic Endurance Tee, blue, back)
 Image 4: candidate MT02 (Other)
 """
 SURE = Comparison(
-    candidates=(Likeness(0.9, ("colour",), ()), Likeness(0.05, (), ("neckline",))),
+    candidates=(Likeness(0.9, ("colour agrees",), (), photo=1), Likeness(0.05, (), ("neckline",))),
     none=0.05,
     exact=True,
-    reason="colour and cut agree",
 )
 
 
@@ -354,16 +358,17 @@ async def generate(comparison: Comparison, **more: Any) -> tuple[Any, FakeSight]
 
 async def test_the_match_verdict_follows_the_schema_and_groups_photos_by_candidate() -> None:
     reply, sight = await generate(SURE)
-    assert sight.compared == [[2, 1]]
+    assert sight.compared == [[("Atomic Endurance Tee, red", 2), ("Other", 1)]]
     assert reply.json == {
         "best": "MT01",
         "confidence": 0.9,
         "candidates": [
-            {"styleId": "MT01", "agrees": ["colour"], "differs": []},
+            {"styleId": "MT01", "agrees": ["colour agrees"], "differs": []},
             {"styleId": "MT02", "agrees": [], "differs": ["neckline"]},
         ],
         "askToSeeTag": False,
-        "reason": "colour and cut agree",
+        "reason": "colour agrees",
+        "color": "blue",
     }
     assert reply.model == "offline"
 
@@ -375,13 +380,13 @@ async def test_the_match_verdict_follows_the_schema_and_groups_photos_by_candida
 async def test_best_needs_better_than_even_and_exact_needs_calibrated_evidence(
     top: float, none: float, exact: bool, best: str | None, tag: bool
 ) -> None:
-    comparison = Comparison((Likeness(top), Likeness(0.05)), none, exact, "")
+    comparison = Comparison((Likeness(top), Likeness(0.05)), none, exact)
     reply, _ = await generate(comparison)
     assert (reply.json["best"], reply.json["askToSeeTag"]) == (best, tag)
 
 
 async def test_a_frame_that_cannot_be_judged_gives_no_best() -> None:
-    comparison = Comparison((Likeness(0.9), Likeness(0.05)), 0.05, True, "", problem="the frame is too dark")
+    comparison = Comparison((Likeness(0.9), Likeness(0.05)), 0.05, True, problem="the frame is too dark")
     reply, _ = await generate(comparison)
     assert reply.json["best"] is None
     assert reply.json["reason"] == "the frame is too dark"

@@ -6,10 +6,14 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from device.clock import Clock
 from edge_agent.agent.models.protocol import ChatModel
 from edge_agent.errors import EnvironmentLacksError, UsageError
+
+if TYPE_CHECKING:
+    from edge_agent.agent.models.offline.sight import Sight
 
 OFFLINE = "offline"
 DEFAULT_GEMINI = "gemini-flash-latest"
@@ -121,4 +125,9 @@ def _openai(base: str, model: str, key: str | None, clock: Clock) -> ChatModel:
 def _offline(clock: Clock, vision_folder: Path) -> ChatModel:
     from edge_agent.agent.models.offline import OfflineModel
 
-    return OfflineModel.with_vision_in(vision_folder, clock)
+    def load() -> Sight:
+        from edge_agent.agent.models.offline.garment_sight import load_garment_sight
+
+        return load_garment_sight(vision_folder)
+
+    return OfflineModel(load, clock)

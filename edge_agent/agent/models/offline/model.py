@@ -65,7 +65,7 @@ class OfflineModel:
         self._sight: Sight | None = None
         # One CPU-bound job at a time: two would only slow one another down.
         self._eyes = asyncio.Lock()
-        self._last_seen: tuple[bytes, Seen] | None = None
+        self._last_seen: tuple[tuple[bytes, str], Seen] | None = None
 
     @property
     def id(self) -> str:
@@ -76,9 +76,11 @@ class OfflineModel:
         await self._look(lambda sight: None)
 
     async def aclose(self) -> None:
-        """Lets go of the loaded vision and of the last frame's description."""
-        self._sight = None
-        self._last_seen = None
+        """Lets go of the loaded vision and of the last frame's description; safe to call twice."""
+        async with self._eyes:
+            sight, self._sight, self._last_seen = self._sight, None, None
+        if sight is not None:
+            await asyncio.to_thread(sight.close)
 
     async def stream(
         self, request: ModelRequest, *, on_wait: WaitNotice
@@ -96,8 +98,8 @@ class OfflineModel:
         """The verdict of `match_garment`; MODEL_UNAVAILABLE for any other request."""
         match = read_match_request(request)
         schema = request.schema or {}
-        photos = list(match.candidates.values())
-        comparison = await self._look(lambda sight: sight.compare(match.frame, photos))
+        candidates = list(match.candidates.values())
+        comparison = await self._look(lambda sight: sight.compare(match.frame, candidates))
         text = json.dumps(verdict_of(comparison, match, schema))
         return GenerateReply(
             text=text,
@@ -143,10 +145,10 @@ class OfflineModel:
             return answers.no_frame(asked.camera)
         if _ASKS_TAG.search(asked.question):
             return answers.cannot_read_tags()
-        seen = await self._seen(asked.images[0].data)
+        seen = await self._seen(asked.images[0].data, asked.question)
         if seen.problem:
             return answers.cannot_judge(asked.frame, seen.problem)
-        if seen.kind is None and not seen.colors:
+        if not seen.found:
             return answers.no_garment(asked.frame)
         return (
             self._search(turn, seen, tools)
@@ -232,10 +234,11 @@ class OfflineModel:
         number = turn.searches + len(turn.compared) + 1
         return ToolCall(id=f"offline-{number}", name=tool, arguments=arguments)
 
-    async def _seen(self, frame: bytes) -> Seen:
+    async def _seen(self, frame: bytes, question: str) -> Seen:
         """The frame's description; every step of a turn asks for the same one."""
-        if self._last_seen is None or self._last_seen[0] != frame:
-            self._last_seen = (frame, await self._look(lambda sight: sight.describe(frame)))
+        wanted = (frame, question)
+        if self._last_seen is None or self._last_seen[0] != wanted:
+            self._last_seen = (wanted, await self._look(lambda sight: sight.describe(frame, question)))
         return self._last_seen[1]
 
     async def _look(self, use: Callable[[Sight], _Result]) -> _Result:

@@ -12,12 +12,19 @@ class Seen:
     """The garment in one frame, in the catalog's vocabulary.
 
     `problem` says in words why the frame cannot be judged (too dark, strong colour cast); then the
-    rest means nothing. `kind` None: no garment found, or not sure which.
+    rest means nothing. `found` False: no garment in view. `kind` None: not known which.
     """
 
     kind: str | None
     colors: tuple[str, ...] = ()
     pattern: str | None = None
+    other_kinds: tuple[str, ...] = ()
+    """What else it may well be, likeliest first."""
+    other_colors: tuple[str, ...] = ()
+    """What else a catalog may call the main colour."""
+    line: str | None = None
+    """For whom it is cut, `women` or `men`, where that is fairly sure."""
+    found: bool = True
     problem: str | None = None
 
     def words(self) -> str:
@@ -27,35 +34,49 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Candidate:
+    """A style to compare with: its words in the request, and its encoded photos."""
+
+    words: str
+    photos: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class Likeness:
-    """How a candidate's photos compare with the frame. `probability` that it is the same garment."""
+    """How a candidate's photos compare with the frame. `probability` that it is the same garment;
+    `photo` is the index of the photo that agrees best."""
 
     probability: float
     agrees: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
+    photo: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One `Likeness` a candidate, in order, and the probability that it is none of them.
 
-    `exact` is set when the first is above the calibrated threshold and clear of the runner-up.
+    `exact` is set when the likeliest is above the calibrated threshold for naming an exact style.
     """
 
     candidates: tuple[Likeness, ...]
     none: float
     exact: bool
-    reason: str
     problem: str | None = None
 
 
 class Sight(Protocol):
     """Local vision. CPU-bound and blocking: call it in a thread, one call at a time."""
 
-    def describe(self, frame: bytes) -> Seen:
-        """The garment in an encoded frame. Raises StyleEyesError where it does not decode."""
+    def describe(self, frame: bytes, question: str) -> Seen:
+        """The garment in an encoded frame that `question` is about. Raises StyleEyesError where the
+        frame does not decode."""
         ...
 
-    def compare(self, frame: bytes, candidates: Sequence[Sequence[bytes]]) -> Comparison:
-        """`frame` against each candidate's encoded photos."""
+    def compare(self, frame: bytes, candidates: Sequence[Candidate]) -> Comparison:
+        """`frame` against each candidate's photos."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of files and memory."""
         ...

@@ -7,26 +7,28 @@ by a schema that asks for `best` and `candidates`. Anything else is refused, nev
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edge_agent.agent.models.offline.sight import Comparison
+from edge_agent.agent.models.offline.sight import Candidate, Comparison, Likeness
 from edge_agent.engine.ports import GenerateRequest
 from edge_agent.errors import StyleEyesError
 from edge_agent.json_types import JsonObject, JsonValue
 
 _IMAGE_LINE = re.compile(r"^Image (\d+): (.+?)\s*$", re.MULTILINE)
-_CANDIDATE = re.compile(r"candidate (\S+)")
+_CANDIDATE = re.compile(r"candidate (\S+)(?: \((.*)\))?")
 BEST_AT_LEAST = 0.5
 """Below an even chance no candidate is called the best."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchRequest:
-    """The frame and each candidate's photos, by style id and in the order of the prompt."""
+    """The frame, and each candidate by style id and in the order of the prompt. `photo_words` are what
+    the prompt says of each of its photos: name, colour and view as far as known."""
 
     frame: bytes
-    candidates: Mapping[str, tuple[bytes, ...]]
+    candidates: Mapping[str, Candidate]
+    photo_words: Mapping[str, Sequence[str]]
 
 
 def read_match_request(request: GenerateRequest) -> MatchRequest:
@@ -40,14 +42,18 @@ def read_match_request(request: GenerateRequest) -> MatchRequest:
     if not lines[1].startswith("camera frame"):
         raise _not_a_match("its first image is no camera frame")
     photos: dict[str, list[bytes]] = {}
+    words: dict[str, list[str]] = {}
     for number in range(2, len(lines) + 1):
         candidate = _CANDIDATE.match(lines[number])
         if candidate is None:
             raise _not_a_match(f"image {number} is no candidate")
         style = candidate.group(1).rstrip(",;:")
         photos.setdefault(style, []).append(request.images[number - 1].data)
+        words.setdefault(style, []).append(candidate.group(2) or "")
     return MatchRequest(
-        frame=request.images[0].data, candidates={style: tuple(given) for style, given in photos.items()}
+        frame=request.images[0].data,
+        candidates={style: Candidate(words[style][0], given) for style, given in photos.items()},
+        photo_words=words,
     )
 
 
@@ -73,13 +79,27 @@ def verdict_of(comparison: Comparison, match: MatchRequest, schema: JsonObject) 
     return _known(
         {
             "best": best,
+            "color": _color(match.photo_words[best], top.photo) if best else None,
             "confidence": round(top.probability if best else max(comparison.none, 1 - top.probability), 3),
             "candidates": candidates,
             "askToSeeTag": not (comparison.exact and best is not None),
-            "reason": comparison.problem or comparison.reason,
+            "reason": comparison.problem or _reason(top, certain=comparison.exact),
         },
         schema,
     )
+
+
+def _color(photo_words: Sequence[str], photo: int | None) -> str | None:
+    """What stands where the colour of the best photo would: the word before the view, if any."""
+    parts = photo_words[photo].split(", ") if photo is not None else []
+    return parts[-2] if len(parts) > 2 else parts[-1] if len(parts) == 2 else None
+
+
+def _reason(top: Likeness, *, certain: bool) -> str:
+    """One sentence from the evidence of the likeliest candidate."""
+    if certain:
+        return "; ".join(top.agrees) or "the photos agree"
+    return "; ".join(top.differs) or "what is seen fits more than one style"
 
 
 def _known(value: JsonObject, schema: JsonObject) -> JsonObject:
