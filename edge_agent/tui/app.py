@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rich.text import Text
 from textual import work
+from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
@@ -22,7 +26,7 @@ from edge_agent.tui.screens.main import MainScreen
 from edge_agent.tui.session_port import SessionFactory, SessionPort
 from edge_agent.tui.themes import INK, THEMES
 
-CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 4.0
 """How long a session may take to close before it is left behind."""
 QUIT_TWICE_SECONDS = 2.0
 
@@ -85,6 +89,14 @@ class StyleEyesApp(App[int]):
         if self.failure is not None:
             self.main.failed(self.failure)
 
+    def _fatal_error(self) -> None:
+        """Textual's last words would show every local variable, keys among them: ours never do."""
+        if self._exception is not None:
+            os.write(2, "".join(traceback.format_exception(self._exception)).encode(errors="replace"))
+            kind = type(self._exception).__name__
+            self._exit_renderables.append(Text(f"StyleEyes stopped by a fault of its own ({kind})."))
+        self._close_messages_no_wait()
+
     async def close_session(self) -> None:
         """Lets the session go; waits at most CLOSE_SECONDS. Safe to call twice."""
         self._disconnect()
@@ -93,18 +105,18 @@ class StyleEyesApp(App[int]):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await session.aclose()
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: the commands of the key table, and the choice of a theme."""
         for key in KEYS:
             if key.palette:
                 target = self.main if key.place == "main screen" else self
+                _, name, parameters = parse(key.action)
                 yield SystemCommand(
-                    key.label, f"{key.tooltip} ({key.shown_as})", partial(self._run_key, key.action, target)
+                    key.label,
+                    f"{key.tooltip} ({key.shown_as})",
+                    partial(getattr(target, f"action_{name}"), *parameters),
                 )
         yield SystemCommand("All themes", "Choose any theme", self.action_change_theme)
-
-    async def _run_key(self, action: str, target: MainScreen | StyleEyesApp) -> None:
-        await self.run_action(action, default_namespace=target)
 
     def action_help(self) -> None:
         if not isinstance(self.screen, HelpScreen):

@@ -77,6 +77,10 @@ KEYS: tuple[Key, ...] = (
         "main screen", "Tab",
     ),
     Key(
+        "log.look", "space", "screen.look", "Look", "Ask: What am I looking at?",
+        "tool log", "Space", footer=True,
+    ),
+    Key(
         "log.open", "enter", "open_details", "Details", "Show all that is known of the chosen entry.",
         "tool log", "Enter", footer=True,
     ),

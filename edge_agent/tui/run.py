@@ -14,8 +14,10 @@ from edge_agent.errors import EnvironmentLacksError, UsageError
 from edge_agent.tui.session_port import SessionFactory
 from edge_agent.tui.terminal import TerminalGuard, deadline
 
-QUIT_SECONDS = 8.0
+QUIT_SECONDS = 6.0
 """From the wish to quit to the end of the process, at the very most."""
+SILENT_SECONDS = 0.7
+"""Closing that takes longer is said, since the screen is gone by then."""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -61,8 +63,10 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
                 await app.run_async()
             finally:
                 quitting.set()
+                patience = loop.call_later(SILENT_SECONDS, _say, "Closing camera and tools…")
                 with contextlib.suppress(TimeoutError):
                     await app.close_session()
+                patience.cancel()
                 loop_holder.clear()
                 for number in _SIGNALS:
                     loop.remove_signal_handler(number)
@@ -72,7 +76,13 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
         return 128 + stop[0]
     if app.failure is None:
         return app.return_code or 0
-    print(f"styleeyes: {app.failure}", file=sys.stderr)  # noqa: T201  the screen that said it is gone
+    _say(f"styleeyes: {app.failure}")
     if isinstance(app.failure, UsageError):
         return 2
     return 3 if isinstance(app.failure, EnvironmentLacksError) else 1
+
+
+def _say(words: str) -> None:
+    """A line for the person, once the screen is gone."""
+    sys.stderr.write(f"{words}\n")
+    sys.stderr.flush()

@@ -33,6 +33,7 @@ from edge_agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from edge_agent.json_types import JsonObject
 
 
 class StillClock:
@@ -113,7 +114,7 @@ SQL = (
     "WHERE products_fts MATCH ?1 AND p.photos > 0 ORDER BY rank LIMIT 8"
 )
 
-PRODUCTS = {
+PRODUCTS: JsonObject = {
     "products": [
         {
             "styleId": "MT01",
@@ -130,7 +131,7 @@ PRODUCTS = {
     "snapshotNote": "Prices as of 2026-03-02; stock is not known.",
 }
 
-VERDICT = {
+VERDICT: JsonObject = {
     "best": "MT01",
     "confidence": 0.87,
     "candidates": [
@@ -228,7 +229,7 @@ def play_match(spine: Spine, turn: str) -> None:
     """The events of a whole turn: two model calls, two tools, one nested model call."""
     n = turn
     spine.emit(
-        ModelStarted(alias="default", model="offline", purpose="turn", images=1, prompt="Describe the garment."),
+        ModelStarted(alias="default", model="offline", purpose="turn", images=1, prompt="Describe it."),
         span=f"{n}-m1", parent=turn,
     )  # fmt: skip
     spine.emit(
@@ -261,9 +262,7 @@ def play_match(spine: Spine, turn: str) -> None:
         )  # fmt: skip
         spine.emit(CapabilityFinished(ok=True, ms=2.0, bytes=40_960), span=f"{n}-i{index}")
     spine.emit(ToolProgressed(fraction=0.5, message="comparing"), span=f"{n}-t2")
-    spine.emit(
-        CapabilityStarted(kind="llm.generate", target="default"), span=f"{n}-c2", parent=f"{n}-t2"
-    )
+    spine.emit(CapabilityStarted(kind="llm.generate", target="default"), span=f"{n}-c2", parent=f"{n}-t2")
     spine.emit(
         ModelStarted(
             alias="default", model="offline", purpose="tool", images=4,
@@ -272,9 +271,7 @@ def play_match(spine: Spine, turn: str) -> None:
         span=f"{n}-m2", parent=f"{n}-c2",
     )  # fmt: skip
     spine.emit(
-        ModelFinished(
-            ok=True, ms=388.0, finish_reason="stop", usage=TokenUsage(input=1834, output=96)
-        ),
+        ModelFinished(ok=True, ms=388.0, finish_reason="stop", usage=TokenUsage(input=1834, output=96)),
         span=f"{n}-m2",
     )
     spine.emit(CapabilityFinished(ok=True, ms=391.0, bytes=512), span=f"{n}-c2")

@@ -49,7 +49,9 @@ def help_content(first: Place) -> Content:
     lines.append(Content.styled("Signs", "bold $primary"))
     signs = "   ".join(f"{glyph} {_GLYPH_WORDS[state]}" for state, glyph in GLYPHS.items())
     lines.append(Content(f"  {signs}"))
-    lines.append(Content("  ● live   ◌ starting   ◐ stalled   ■ ended   ○ closed   ✗ trouble (camera)"))
+    lines.append(
+        Content("  Camera: ● live   ◌ starting   ◐ stalled or frozen   ■ ended   ○ paused   ✗ trouble")
+    )
     return Content("\n").join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
 from textual.app import ComposeResult
@@ -14,10 +14,11 @@ from textual.widgets import Footer, Static
 
 from device.clock import Clock
 from edge_agent.errors import StyleEyesError
-from edge_agent.events import ErrorInfo
+from edge_agent.events import ErrorInfo, ToolStarted
 from edge_agent.session.span_text import MAX_CALLS, duration, error_words
 from edge_agent.session.span_tree import Change, SpanNode, SpanTree
 from edge_agent.tui import bridge
+from edge_agent.tui.cells import steady
 from edge_agent.tui.keys import Place, bindings
 from edge_agent.tui.screens.detail import DetailScreen
 from edge_agent.tui.verdict import MATCH_TOOL, SEARCH_TOOL, Product, products_in, verdict_in
@@ -29,7 +30,6 @@ from edge_agent.tui.widgets.span_log import SpanLog
 from edge_agent.tui.widgets.status_bar import StatusBar
 
 if TYPE_CHECKING:
-    from edge_agent.tui.app import StyleEyesApp
     from edge_agent.tui.session_port import SessionPort
 
 LOOK_QUESTION = "What am I looking at?"
@@ -54,16 +54,18 @@ class MainScreen(Screen[None]):
         self._products: dict[str, Product] = {}
         self._asking = False
         self._redraws = 0
+        self._status, self._camera, self._talk = StatusBar(), CameraPanel(clock), Conversation()
+        self._log, self._detail, self._prompt = SpanLog(clock), DetailPane(), Prompt()
 
     def compose(self) -> ComposeResult:
-        yield StatusBar()
+        yield self._status
         with Horizontal(id="above"):
-            yield CameraPanel(self._clock)
-            yield Conversation()
+            yield self._camera
+            yield self._talk
         with Horizontal(id="below"):
-            yield SpanLog(self._clock)
-            yield DetailPane()
-        yield Prompt()
+            yield self._log
+            yield self._detail
+        yield self._prompt
         yield Footer(compact=True, show_command_palette=False)
         yield Static(
             Content("StyleEyes needs at least 50 columns and 15 rows: please enlarge this window."),
@@ -71,13 +73,13 @@ class MainScreen(Screen[None]):
         )
 
     def on_mount(self) -> None:
-        self.query_one(Conversation).welcome(
+        self._talk.welcome(
             Content.assemble(
                 ("Starting…\n", "bold $primary"),
                 "Opening the camera, the tools and the model. This takes a moment.",
             )
         )
-        self.query_one(Prompt).focus()
+        self._prompt.focus()
         self.set_interval(1 / REDRAWS_PER_SECOND, self.redraw)
 
     # The session -------------------------------------------------------------------------------
@@ -86,10 +88,9 @@ class MainScreen(Screen[None]):
         """The session is open: watch its camera and say what to do."""
         self._session = session
         facts = session.facts
-        self.query_one(CameraPanel).watch_camera(session.camera)
-        self.query_one(StatusBar).show_facts(facts)
-        talk = self.query_one(Conversation)
-        talk.model = facts.model
+        self._camera.watch_camera(session.camera)
+        self._status.show_facts(facts)
+        self._talk.model = facts.model
         lines: list[Content | tuple[str, str]] = [
             ("Ask about what the camera sees.\n", "bold $primary"),
             Content.assemble(
@@ -101,19 +102,26 @@ class MainScreen(Screen[None]):
             lines.append((f"\nThe offline model answers: {facts.model_reason}.", "$quiet"))
         if session.camera.newest() is None:
             words = session.camera.status.words
-            lines.append((f"\nNo picture yet: {words}", "$warning"))
-        talk.welcome(Content.assemble(*lines))
+            lines.append((steady(f"\nNo picture yet: {words}"), "$warning"))
+        self._talk.welcome(Content.assemble(*lines))
         self._show_activity()
 
     def failed(self, error: StyleEyesError) -> None:
         """The session did not open; the screen stays so that the reason can be read."""
-        self.query_one(CameraPanel).stop("The session did not open.")
-        self.query_one(StatusBar).show_activity("✗ not started", "bold $error")
-        talk = self.query_one(Conversation)
-        for old in talk.query(".-welcome"):
-            old.remove()
-        talk.trouble(error_words(ErrorInfo(code=error.code, message=error.message, hint=error.hint)))
-        talk.trouble("Nothing can be asked now.\nCtrl+Q quits; start again when this is mended.")
+        self._camera.stop("The session did not open.")
+        self._status.show_activity("✗ not started", "bold $error")
+        info = ErrorInfo(code=error.code, message=error.message, hint=error.hint)
+        self._talk.start_failed(error_words(info))
+
+    @property
+    def ready(self) -> bool:
+        """Whether a question can be asked."""
+        return self._session is not None
+
+    @property
+    def drawn(self) -> bool:
+        """Whether everything that has been folded is on the screen."""
+        return not self._changed and not self._removed
 
     # Events, through the bridge ------------------------------------------------------------------
 
@@ -129,78 +137,89 @@ class MainScreen(Screen[None]):
                 self._changed.setdefault(node.id, node)
 
     def on_facts_known(self, message: bridge.FactsKnown) -> None:
-        self.query_one(StatusBar).show_facts(message.facts)
-        self.query_one(Conversation).model = message.facts.model
+        self._status.show_facts(message.facts)
+        self._talk.model = message.facts.model
 
     def on_camera_moved(self, message: bridge.CameraMoved) -> None:
-        self.query_one(CameraPanel).say(message.change.words)
+        self._camera.say(message.change.words)
 
     def on_noticed(self, message: bridge.Noticed) -> None:
-        self.query_one(Conversation).noticed(message.notice)
+        self._talk.noticed(message.notice)
 
     def on_asked(self, message: bridge.Asked) -> None:
         self._products = {}
-        self.query_one(Conversation).asked(message.turn, message.question, message.at)
+        self._talk.asked(message.turn, message.question, message.at)
         self._show_activity()
 
     def on_answer_grew(self, message: bridge.AnswerGrew) -> None:
-        self.query_one(Conversation).grew(message.turn, message.text)
+        self._talk.grew(message.turn, message.text)
 
     def on_answered(self, message: bridge.Answered) -> None:
-        self.query_one(Conversation).answered(message.turn, message.answer, message.error, message.ms)
+        self._talk.answered(message.turn, message.answer, message.error, message.ms)
         self._show_activity()
 
     def on_tool_returned(self, message: bridge.ToolReturned) -> None:
         node = self.spans.node(message.span)
-        tool = getattr(node.start, "tool", "") if node is not None else ""
+        tool = node.start.tool if node is not None and isinstance(node.start, ToolStarted) else ""
         if tool == SEARCH_TOOL:
             self._products |= products_in(message.body.result)
         elif tool == MATCH_TOOL and (verdict := verdict_in(message.body.result)) is not None:
             product = self._products.get(verdict.style_id or "")
-            self.query_one(Conversation).matched(verdict, product)
+            self._talk.matched(verdict, product)
 
     # Drawing -------------------------------------------------------------------------------------
 
     def redraw(self) -> None:
         """Draws what changed since the last time; costs next to nothing when nothing did."""
         self._redraws += 1
-        log = self.query_one(SpanLog)
         if self._changed or self._removed:
             changed, removed = list(self._changed.values()), list(self._removed.values())
             self._changed, self._removed = {}, {}
-            log.take(changed, removed)
+            self._log.take(changed, removed)
         elif self._redraws % TICK_EVERY == 0:
-            log.tick()
-        self.query_one(Conversation).flush()
-        if (subject := log.subject) is not None:
-            self.query_one(DetailPane).show(subject, self._clock.monotonic())
+            self._log.tick()
+        self._talk.flush(self._doing())
+        if (subject := self._log.subject) is not None:
+            self._detail.show(subject, self._clock.monotonic())
         if self._redraws % TICK_EVERY == 0:
             self._show_activity()
+
+    def _doing(self) -> str:
+        """What the running turn is at, in a few words."""
+        turn = self.spans.turns[-1] if self.spans.turns else None
+        if turn is None or not turn.running:
+            return ""
+        at_work = [node for node in turn.walk() if node.running]
+        for node in at_work:
+            if node.waiting is not None:
+                return f"waiting {node.waiting.seconds:.0f} s: {node.waiting.reason}"
+        tools = [node.start.tool for node in at_work if isinstance(node.start, ToolStarted)]
+        return f"{', '.join(tools)}…" if tools else "thinking…"
 
     def _show_activity(self) -> None:
         if self._session is None:
             return
         turn = self.spans.turns[-1] if self.spans.turns else None
-        bar = self.query_one(StatusBar)
         if turn is not None and turn.running:
             now = self._clock.monotonic()
             tools = [child for child in turn.children if child.kind == "tool"]
             calls = f" · {tools[-1].capability_calls}/{MAX_CALLS} calls" if tools else ""
-            bar.show_activity(f"… answering {duration(turn.elapsed_ms(now))}{calls}", "bold $warning")
+            self._status.show_activity(
+                f"… {self._doing().rstrip('…')} {duration(turn.elapsed_ms(now))}{calls}", "bold $warning"
+            )
         elif turn is not None and turn.finish is not None:
             word, style = (
                 ("✓ ready", "bold $success") if turn.state == "ok" else ("✓ ready", "bold $foreground")
             )
-            bar.show_activity(f"{word} · last {duration(turn.elapsed_ms(turn.began))}", style)
+            self._status.show_activity(f"{word} · last {duration(turn.elapsed_ms(turn.began))}", style)
         else:
-            bar.show_activity("✓ ready", "bold $success")
-        self.refresh_bindings()
+            self._status.show_activity("✓ ready", "bold $success")
 
     # What the wearer does --------------------------------------------------------------------------
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
         if self.ask(message.text or LOOK_QUESTION):
-            self.query_one(Prompt).accept()
+            self._prompt.accept()
 
     def action_look(self) -> None:
         self.ask(LOOK_QUESTION)
@@ -213,7 +232,7 @@ class MainScreen(Screen[None]):
         if self._asking:
             self.notify("Still answering: Esc stops it.", timeout=3)
             return False
-        self._asking = True
+        self._set_asking(True)
         self._run_turn(self._session, question)
         return True
 
@@ -223,14 +242,16 @@ class MainScreen(Screen[None]):
             await session.ask(question)
         except StyleEyesError as error:
             info = ErrorInfo(code=error.code, message=error.message, hint=error.hint)
-            self.query_one(Conversation).trouble(error_words(info))
+            self._talk.trouble(error_words(info))
         except Exception as error:  # noqa: BLE001  a named border: the screen outlives any one turn
-            self.query_one(Conversation).trouble(
-                f"INTERNAL: {type(error).__name__}: {error}\nThis is a fault of ours."
-            )
+            self._talk.trouble(f"INTERNAL: {type(error).__name__}: {error}\nThis is a fault of ours.")
             self.log.error(repr(error))
         finally:
-            self._asking = False
+            self._set_asking(False)
+
+    def _set_asking(self, asking: bool) -> None:
+        self._asking = asking
+        self.refresh_bindings()  # composes the footer anew, so never more often than needed
 
     def cancel_turn(self) -> bool:
         """Stops the running turn; False when there is none."""
@@ -255,7 +276,8 @@ class MainScreen(Screen[None]):
         if wanted in ("log", "talk"):
             self.query_one(f"#{wanted}").focus()
         elif wanted is None:
-            self.query_one(Prompt).focus()
+            self._prompt.focus()
+        self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "look" and isinstance(self.focused, Prompt):
@@ -277,7 +299,3 @@ class MainScreen(Screen[None]):
         if isinstance(self.focused, SpanLog):
             return "tool log"
         return "prompt" if isinstance(self.focused, Prompt) else "main screen"
-
-    @property
-    def styleeyes(self) -> StyleEyesApp:
-        return cast("StyleEyesApp", self.app)

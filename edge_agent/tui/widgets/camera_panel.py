@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from device.clock import Clock
 from device.errors import DeviceError
+from device.frame import FRESH_S
 from edge_agent.session.span_text import bar
 from edge_agent.tui.half_blocks import fit, strips
 from edge_agent.tui.widgets.preview import Preview
@@ -21,31 +22,26 @@ if TYPE_CHECKING:
 
     from edge_agent.tui.session_port import CameraStatusView, CameraView, FrameView
 
-OLDEST_S = 15.0
-"""A frame older than this does not exist (tool contract, section 4)."""
 PERIOD_S = 0.22
 NARROW_PERIOD_S = 0.5
 
 _STATE_LOOKS: dict[str, tuple[str, str]] = {
     "live": ("●", "$success"),
-    "fresh": ("●", "$success"),
     "opening": ("◌", "$warning"),
-    "connecting": ("◌", "$warning"),
     "warming": ("◌", "$warning"),
-    "warming up": ("◌", "$warning"),
     "reconnecting": ("◌", "$warning"),
     "stalled": ("◐", "$warning"),
-    "stale": ("◐", "$warning"),
     "frozen": ("◐", "$warning"),
     "ended": ("■", "$secondary"),
+    "paused": ("○", "$quiet"),
     "closed": ("○", "$quiet"),
-    "none": ("○", "$quiet"),
 }
+"""By `device.states`; `lost`, `busy`, `denied` and whatever is unknown look like trouble."""
 _TROUBLE = ("✗", "$error")
 
 
 def state_look(state: str) -> tuple[str, str]:
-    """Glyph and colour of a camera state; what is unknown looks like trouble, in words all the same."""
+    """Glyph and colour of a camera state."""
     return _STATE_LOOKS.get(state, _TROUBLE)
 
 
@@ -65,16 +61,18 @@ class CameraPanel(Vertical):
         self._drawn: tuple[str, int, int] | None = None
         self._sharpest = 0.0
         self._epoch: int | None = None
-        self._starting = "Opening the camera…"
+        self._preview = Preview()
+        self._state_line = Static(id="camera-state")
+        self._figures_line = Static(id="camera-figures")
 
     def compose(self) -> ComposeResult:
-        yield Preview()
-        yield Static(id="camera-state")
-        yield Static(id="camera-figures")
+        yield self._preview
+        yield self._state_line
+        yield self._figures_line
 
     def on_mount(self) -> None:
-        self.query_one(Preview).show_words(self._starting)
-        self.query_one("#camera-state", Static).update(Content.styled("◌ starting", "$warning"))
+        self._preview.show_words("Opening the camera…")
+        self._state_line.update(Content.styled("◌ starting", "$warning"))
 
     def watch_camera(self, camera: CameraView) -> None:
         """Shows `camera` from now on."""
@@ -84,13 +82,12 @@ class CameraPanel(Vertical):
     def say(self, words: str) -> None:
         """Words in place of the picture while there is no camera to watch."""
         if self._camera is None:
-            self._starting = words
-            self.query_one(Preview).show_words(words)
+            self._preview.show_words(words)
 
     def stop(self, words: str) -> None:
         """There will be no camera: the session did not open."""
         self.say(words)
-        self.query_one("#camera-state", Static).update(Content.styled("✗ no camera", "$error"))
+        self._state_line.update(Content.styled("✗ no camera", "$error"))
 
     @property
     def period(self) -> float:
@@ -107,18 +104,18 @@ class CameraPanel(Vertical):
         status, frame = camera.status, camera.newest()
         if status.epoch != self._epoch:
             self._epoch, self._drawn, self._sharpest = status.epoch, None, 0.0
-            self.query_one(Preview).show_words(status.words)
+            self._preview.show_words(status.words)
         age_s = None if frame is None else self._clock.monotonic() - frame.received
-        if frame is None or age_s is None or age_s > OLDEST_S - self.period:
+        if frame is None or age_s is None or age_s > FRESH_S - self.period:
             # a period early, so that nothing over 15.0 s old is still there at the next look
             self._drawn = None
-            self.query_one(Preview).show_words(status.words)
+            self._preview.show_words(status.words)
         else:
             await self._draw_frame(frame)
         self._describe(status, age_s)
 
     async def _draw_frame(self, frame: FrameView) -> None:
-        preview = self.query_one(Preview)
+        preview = self._preview
         size = preview.size
         wanted = (frame.id, size.width, size.height)
         if wanted == self._drawn or not size.area or not preview.is_on_screen:
@@ -133,12 +130,12 @@ class CameraPanel(Vertical):
         narrow = self.content_size.width < 32
         parts = [Content.styled(f"{glyph} {status.state}", f"bold {colour}")]
         if age_s is not None:
-            fresh = max(0.0, 1 - age_s / OLDEST_S)
+            fresh = max(0.0, 1 - age_s / FRESH_S)
             gauge = "$success" if fresh > 0.8 else "$warning" if fresh > 0.3 else "$error"
             parts.append(Content.styled(bar(fresh, 4 if narrow else 6), gauge))
             parts.append(Content.styled(f"{age_s:.1f} s old", "$foreground"))
-        self.query_one("#camera-state", Static).update(Content("  ").join(parts))
-        self.query_one("#camera-figures", Static).update(self._figures(status, narrow))
+        self._state_line.update(Content("  ").join(parts))
+        self._figures_line.update(self._figures(status, narrow))
 
     def _figures(self, status: CameraStatusView, narrow: bool) -> Content:
         parts: list[Content] = []

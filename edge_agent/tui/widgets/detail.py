@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from edge_agent.session.span_text import GLYPHS, Section, details, row
 from edge_agent.session.span_tree import SpanNode
+from edge_agent.tui.cells import steady
 
 SHOWN_CHARACTERS = 20_000
 """Of each section; the whole is in the session log."""
@@ -18,7 +19,7 @@ COLOURED_CHARACTERS = 6_000
 
 def section_content(section: Section) -> Content:
     """A titled section; long text is cut and says so."""
-    text, left = section.text[:SHOWN_CHARACTERS], len(section.text) - SHOWN_CHARACTERS
+    text, left = steady(section.text[:SHOWN_CHARACTERS]), len(section.text) - SHOWN_CHARACTERS
     if section.language != "text" and len(text) <= COLOURED_CHARACTERS:
         body = highlight(text, language=section.language)
     else:
@@ -35,7 +36,9 @@ def section_content(section: Section) -> Content:
 def node_content(node: SpanNode, now: float) -> Content:
     """Everything of an entry, most wanted first."""
     words = row(node, now)
-    head = Content.assemble((f"{GLYPHS[node.state]} {words.name}", "bold"), (f"  {words.right}", "$quiet"))
+    head = Content.assemble(
+        (steady(f"{GLYPHS[node.state]} {words.name}"), "bold"), (f"  {words.right}", "$quiet")
+    )
     return Content("\n\n").join([head, *(section_content(section) for section in details(node))])
 
 

@@ -6,6 +6,8 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from edge_agent.tui.cells import steady
+
 
 class Preview(Widget):
     """Draws ready lines in its middle, or one line of words where there is no picture."""
@@ -59,7 +61,7 @@ class Preview(Widget):
         from rich.text import Text
 
         width, base = self.size.width, self.rich_style
-        lines = Text(self._words).wrap(self.app.console, max(1, width - 2), justify="center")
+        lines = Text(steady(self._words)).wrap(self.app.console, max(1, width - 2), justify="center")
         index = y - max(0, (self.size.height - len(lines)) // 2)
         if not 0 <= index < len(lines):
             return Strip.blank(width, base)

@@ -34,7 +34,7 @@ class Prompt(TextArea):
             soft_wrap=True,
             tab_behavior="focus",
             highlight_cursor_line=False,
-            placeholder="Ask about what you see, or press Enter: What am I looking at?",
+            placeholder="Ask, or press Enter: What am I looking at?",
         )
         self._asked: list[str] = []
         self._back = 0
@@ -48,7 +48,8 @@ class Prompt(TextArea):
     async def _on_paste(self, event: events.Paste) -> None:
         event.text = sanitise(event.text.replace("\r\n", "\n").replace("\r", "\n"))
         await super()._on_paste(event)
-        event.prevent_default()
+        event.prevent_default()  # or TextArea's own handler would insert it again
+        event.stop()
 
     def action_send(self) -> None:
         self.post_message(self.Sent(self.text.strip()))

@@ -16,6 +16,7 @@ from textual.widgets.tree import TreeNode
 from device.clock import Clock
 from edge_agent.session.span_text import Row, row
 from edge_agent.session.span_tree import SpanNode, State
+from edge_agent.tui.cells import steady
 from edge_agent.tui.keys import bindings
 
 _EMPTY = Text("")
@@ -137,7 +138,7 @@ class SpanLog(Tree[SpanNode]):
         if entry is None:
             return _EMPTY
         depth = entry.depth - 1
-        width = self.size.width - (depth * self.guide_depth if depth > 0 else 0)
+        width = self.scrollable_content_region.width - max(0, depth) * self.guide_depth
         words = row(entry, self._clock.monotonic())
         if node.children and not node.is_expanded:
             words = Row(words.glyph, f"▸ {words.name}", words.note, words.right)
@@ -150,9 +151,9 @@ class SpanLog(Tree[SpanNode]):
 
         state = look("span-log--quiet" if entry.kind == "line" else _STATE_CLASS[entry.state])
         room = max(0, width - 2 - (cell_len(words.right) + 1 if words.right else 0))
-        name = _cut(words.name, room)
+        name = _cut(steady(words.name), room)
         room -= cell_len(name)
-        note = _cut(words.note, room - 2) if words.note and room > 6 else ""
+        note = _cut(steady(words.note), room - 2) if words.note and room > 6 else ""
         gap = room - (cell_len(note) + 2 if note else 0)
         name_style = look("span-log--name") if entry.kind in ("turn", "tool") else style
         note_style = state if entry.state == "failed" else look("span-log--quiet")

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from edge_agent.events import SessionStarted
+from edge_agent.tui.cells import steady
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,12 @@ class StatusBar(Widget):
         return [
             name,
             self._activity,
-            Part(2, facts.model, "bold $secondary"),
-            Part(8, f"({facts.model_reason})"),
+            Part(2, steady(facts.model), "bold $secondary"),
+            Part(7, f"({facts.model_reason})"),
             Part(1 if bypassed else 5, f"sandbox {facts.sandbox}", "bold $error" if bypassed else "$quiet"),
-            Part(4, facts.source),
+            Part(4, steady(facts.source)),
             Part(3, f"{facts.mode} mode"),
-            Part(7, facts.agent_name),
+            Part(8, steady(facts.agent_name)),
         ]
 
     def render(self) -> Content:

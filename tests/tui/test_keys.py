@@ -1,0 +1,41 @@
+"""The key table: complete, unambiguous, and the source of help."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.cells import cell_len
+
+from edge_agent.session.span_text import GLYPHS
+from edge_agent.tui.keys import KEYS, bindings
+from edge_agent.tui.screens.help import help_content
+
+
+def test_every_key_has_id_label_and_tooltip_of_its_own() -> None:
+    assert max(Counter(key.id for key in KEYS).values()) == 1
+    assert all(key.label and key.tooltip and key.shown_as for key in KEYS)
+    assert all("[" not in key.tooltip + key.label for key in KEYS), "tooltips are markup to Textual"
+
+
+def test_no_key_means_two_things_in_one_place() -> None:
+    pressed = Counter((key.place, single) for key in KEYS for single in key.keys.split(","))
+    assert max(pressed.values()) == 1
+
+
+def test_help_tells_every_key() -> None:
+    told = help_content("prompt").plain
+    assert all(key.shown_as in told and key.tooltip in told for key in KEYS)
+
+
+def test_bindings_carry_the_tables_words() -> None:
+    for binding in bindings("anywhere"):
+        key = next(key for key in KEYS if key.id == binding.id)
+        assert (binding.description, binding.tooltip, binding.key_display) == (
+            key.label,
+            key.tooltip,
+            key.shown_as,
+        )
+
+
+def test_signs_are_one_cell_wide() -> None:
+    assert all(cell_len(glyph) == 1 for glyph in [*GLYPHS.values(), *"●◌◐■○◆◇▰▱▸·!"])
