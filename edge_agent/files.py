@@ -28,6 +28,23 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     sync_folder(path.parent)
 
 
+def write_new(path: Path, data: bytes) -> None:
+    """Writes a file that must not exist yet, whole or not at all. Raises FileExistsError, OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".new")
+    temporary = Path(name)
+    try:
+        with os.fdopen(fd, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.chmod(0o644)
+        os.link(temporary, path)  # unlike a rename, this fails where the name is taken
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Makes a rename in `folder` durable."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -91,9 +91,9 @@ def _sqlite() -> Finding:
 
 
 def _sandbox(env: Mapping[str, str]) -> Finding:
-    from edge_agent.engine.sandbox import probe
+    from edge_agent.engine.sandbox.sandbox import open_sandbox
 
-    status = probe(env)
+    status = open_sandbox(env).status
     if status.kind == "unavailable":
         return Finding("sandbox", "fail", status.reason or status.label, status.fix)
     if status.kind == "process" or not status.seccomp:
@@ -102,9 +102,9 @@ def _sandbox(env: Mapping[str, str]) -> Finding:
 
 
 def _camera() -> Finding:
-    from device.discovery import list_cameras
+    from device.discovery import DeviceTree
 
-    cameras = list_cameras()
+    cameras = DeviceTree().cameras()
     if not cameras:
         return Finding(
             "camera",
@@ -133,10 +133,18 @@ def _tool_models(env: Mapping[str, str]) -> Finding:
 
 
 def _vision(home: Home) -> Finding:
-    from edge_agent.styleeyes.vision.weights import weights_state
+    from edge_agent.styleeyes.vision.weights import packaged_weights, prepared_encoder
 
-    state = weights_state(home.vision)
-    return Finding("vision", "ok" if state.full else "warn", state.words, state.fix)
+    if prepared_encoder(home.vision) is not None:
+        return Finding("vision", "ok", "full: the encoder is prepared")
+    if packaged_weights() is not None:
+        return Finding("vision", "ok", "full: the encoder is prepared at the first use, in some seconds")
+    return Finding(
+        "vision",
+        "warn",
+        "basic: colour and shape by OpenCV alone",
+        "run scripts/setup with a network once: it installs the vision weights",
+    )
 
 
 def _home(home: Home) -> Finding:

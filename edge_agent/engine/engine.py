@@ -24,7 +24,7 @@ from edge_agent.engine.outcome import ToolOutcome
 from edge_agent.engine.ports import EngineHost
 from edge_agent.engine.run import PinnedGuest, RunPlace, ToolRun
 from edge_agent.engine.sandbox.api import Sandbox
-from edge_agent.engine.sources import ToolSource, find_tools
+from edge_agent.engine.sources import ToolFile, ToolSource, find_tools
 from edge_agent.errors import EnvironmentLacksError, StyleEyesError, UsageError
 from edge_agent.events import ErrorInfo, PinnedTool, Spine, ToolFinished, ToolStarted, new_span
 from edge_agent.home import AgentFolder, Home
@@ -59,7 +59,11 @@ class ToolEngine:
 
     async def inspect(self, tool: ToolSource) -> InspectedTool:
         """Inspects the winning file of an id; raises what is wrong with it."""
-        return await self._inspector.inspect(tool.winner, deadline=self._clock.monotonic() + SESSION_BUDGET_S)
+        return await self.inspect_file(tool.winner)
+
+    async def inspect_file(self, file: ToolFile) -> InspectedTool:
+        """Inspects one file, wherever it is; raises what is wrong with it."""
+        return await self._inspector.inspect(file, deadline=self._clock.monotonic() + SESSION_BUDGET_S)
 
     async def tool(self, agent: AgentFolder, tool_id: str) -> ToolSource:
         """The tool of that id. Raises UsageError with the nearest names."""
