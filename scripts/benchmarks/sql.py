@@ -84,6 +84,7 @@ async def _measure(path: Path) -> dict[str, Figure]:
         "sql.warm_p50": _figure(statistics.median(warm), None),
         "sql.warm_p99": _figure(_high(warm), None),
         "sql.cold_first": _figure(first, None),
+        "sql.kill_late_p50": _figure(statistics.median(late), 25.0),
         "sql.kill_late_max": _figure(max(late), 25.0),
         "sql.replaced_first_p50": _figure(statistics.median(replaced), None),
         "sql.worker_private": {

@@ -57,6 +57,7 @@ class SqlPool:
     def __init__(self, *, sandboxed: bool = True) -> None:
         self._sandboxed = sandboxed
         self._rooms: dict[tuple[Path, bool], _Room] = {}
+        self._retiring: set[asyncio.Task[None]] = set()
         self._mending: dict[tuple[Path, str], asyncio.Lock] = {}
 
     async def run(self, operation: SqlOperation) -> SqlResult:
@@ -88,19 +89,40 @@ class SqlPool:
                 mended = True
 
     async def warm(self, folder: Path, *, writable: bool) -> None:
-        """Has a worker ready for the databases of `folder`, so that the first call need not wait."""
-        await self._room(folder, writable).warm()
+        """Has a worker ready for the databases of `folder`, so that the first call need not wait.
+
+        Does nothing where there is no such folder. Raises as `run` where no process can be had.
+        """
+        try:
+            await self._room(folder, writable).warm()
+        except WorkerGoneError as error:
+            raise gone(error) from None
+        except StyleEyesError as error:
+            if error.code != "NOT_FOUND":
+                raise
 
     async def aclose(self) -> None:
         """Ends every worker and forker."""
         rooms, self._rooms = list(self._rooms.values()), {}
-        await asyncio.gather(*(room.aclose() for room in rooms))
+        await asyncio.gather(*(room.aclose() for room in rooms), *self._retiring)
 
     def _room(self, folder: Path, writable: bool) -> _Room:
-        key = (folder, writable)
-        if key not in self._rooms:
-            self._rooms[key] = _Room(folder, writable=writable, sandboxed=self._sandboxed)
-        return self._rooms[key]
+        try:
+            found = folder.stat()
+        except OSError:
+            raise StyleEyesError("NOT_FOUND", "The folder of databases is not there any more.") from None
+        key, place = (folder, writable), (found.st_dev, found.st_ino)
+        room = self._rooms.get(key)
+        if room is not None and room.place != place:
+            # A sandbox holds the folder that it was started with, even when another took its name.
+            task = asyncio.get_running_loop().create_task(room.aclose())
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+            room = None
+        if room is None:
+            room = _Room(folder, place, writable=writable, sandboxed=self._sandboxed)
+            self._rooms[key] = room
+        return room
 
     async def _mend(self, folder: Path, name: str) -> bool:
         """Rolls back a hot journal and converts a write-ahead log, in a process that may write.
@@ -109,7 +131,7 @@ class SqlPool:
         """
         async with self._mending.setdefault((folder, name), asyncio.Lock()):
             known = self._rooms.get((folder, True))
-            room = known or _Room(folder, writable=True, sandboxed=self._sandboxed)
+            room = known or _Room(folder, (0, 0), writable=True, sandboxed=self._sandboxed)
             try:
                 await room.ask({"kind": "recover", "name": name})
             except (StyleEyesError, WorkerGoneError, _RecoverableError):
@@ -139,7 +161,9 @@ class _RecoverableError(Exception):
 class _Room:
     """The workers of one folder, for reading or for writing."""
 
-    def __init__(self, folder: Path, *, writable: bool, sandboxed: bool) -> None:
+    def __init__(self, folder: Path, place: tuple[int, int], *, writable: bool, sandboxed: bool) -> None:
+        """`place` is the folder's device and inode when the room was made."""
+        self.place = place
         self._folder = folder
         self._writable = writable
         self._sandboxed = sandboxed
@@ -154,11 +178,7 @@ class _Room:
         """A worker's `+` answer, without the sign. Raises as `SqlPool.run`, or _RecoverableError,
         or WorkerGoneError where the process ended first."""
         async with self._slots, self._worker() as worker:
-            try:
-                answer = await worker.ask(request)
-            except WorkerGoneError:
-                worker.kill()
-                raise
+            answer = await worker.ask(request)
             if answer[:1] == b"+":
                 return answer[1:]
             failure = _failure(answer[1:])
@@ -179,7 +199,7 @@ class _Room:
         worker = self._take() or await self._fork()
         try:
             yield worker
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled, or gone: either way its next answer would be somebody else's
             worker.kill()
             raise
         finally:
@@ -206,20 +226,22 @@ class _Room:
 
     async def _add_spare(self) -> None:
         # A spare is a convenience: the call that needs a worker reports why there is none.
-        with contextlib.suppress(StyleEyesError):
+        with contextlib.suppress(StyleEyesError, WorkerGoneError):
             worker = await self._fork()
             # In front, so that the worker which has its files open is taken first.
             self._idle.insert(0, worker)
 
     async def _fork(self) -> SqlWorker:
         for _ in range(2):  # a second time where the forker itself was killed
+            if self._closed:
+                raise WorkerGoneError("the databases were closed")
             forker = await self._started()
             try:
                 return await forker.fork()
             except WorkerGoneError as error:
                 failure = error
                 await self._stop(forker)
-        raise gone(failure)
+        raise failure
 
     async def _started(self) -> SqlForker:
         if self._forker is not None and self._forker.alive:

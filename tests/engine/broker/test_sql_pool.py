@@ -249,6 +249,30 @@ async def test_an_uploaded_write_ahead_log_database_is_converted(
     assert not list((data / "databases").glob("up.sqlite-*"))
 
 
+async def test_a_folder_that_was_replaced_is_served_anew(pool: SqlPool, data: Path) -> None:
+    assert await rows(pool, query(data, "SELECT count(*) AS n FROM products")) == [{"n": 100}]
+    databases = data / "databases"
+    databases.rename(data / "old")
+    databases.mkdir()
+    with sqlite3.connect(databases / "catalog.sqlite") as made:
+        made.execute("CREATE TABLE products(a)")
+    made.close()
+    assert await rows(pool, query(data, "SELECT count(*) AS n FROM products")) == [{"n": 0}]
+    shutil.rmtree(databases)
+    assert await code(pool, query(data, "SELECT 1")) == "NOT_FOUND"
+    await pool.warm(databases, writable=False)
+    await until(lambda: len(leaves()) <= 3, "the old folder's processes are left")
+
+
+async def test_closing_ends_an_operation_that_runs(pool: SqlPool, data: Path) -> None:
+    task = await started(pool, query(data, ENDLESS))
+    await pool.aclose()
+    with pytest.raises(StyleEyesError) as caught:
+        await task
+    assert caught.value.code == "SQL_ERROR"
+    await until(lambda: not workers(), "processes are left")
+
+
 async def test_a_reader_waits_for_a_writer(pool: SqlPool, data: Path) -> None:
     await pool.warm((data / "databases").resolve(), writable=False)
     holder = sqlite3.connect(data / "databases" / "catalog.sqlite", isolation_level=None)
