@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +44,7 @@ class FakeSight:
     described: int = 0
     compared: list[list[tuple[str, int]]] = field(default_factory=list)
     closed: int = 0
+    looked_ahead: list[bytes] = field(default_factory=list)
 
     def describe(self, frame: bytes, question: str) -> Seen:
         self.threads.add(threading.current_thread().name)
@@ -53,6 +55,9 @@ class FakeSight:
         self.compared.append([(c.words, len(c.photos)) for c in candidates])
         assert self.comparison is not None
         return self.comparison
+
+    def look_ahead(self, photo: bytes) -> None:
+        self.looked_ahead.append(photo)
 
     def close(self) -> None:
         self.closed += 1
@@ -111,11 +116,11 @@ async def test_it_describes_searches_matches_and_names_the_established_style() -
     result = await ask(rig)
     assert [name for name, _ in tools.calls] == ["search_catalog", "search_catalog", "match_garment"]
     assert tools.calls[0][1] == {
-        "query": "black and grey jacket",
+        "query": "black grey jacket",
         "hasPhotos": True,
         "color": "black",
         "category": "jacket",
-        "limit": 12,
+        "limit": 20,
     }
     assert tools.calls[2][1] == {"styleIds": ["MJ12"], "color": "black"}
     assert "it is the Proteus Jackshirt (MJ12) in black." in result.answer
@@ -126,10 +131,21 @@ async def test_it_describes_searches_matches_and_names_the_established_style() -
 
 
 async def test_a_search_that_finds_enough_is_not_repeated() -> None:
-    tools = catalog(SHELL, *OTHERS, match=gives(verdict("MJ12", 0.93, tag=False)))
+    more = [product(f"MJ2{n}", f"Jacket {n}", "Black") for n in range(5)]
+    tools = catalog(SHELL, *OTHERS, *more, match=gives(verdict("MJ12", 0.93, tag=False)))
     rig, _ = offline(tools)
     await ask(rig)
     assert [name for name, _ in tools.calls] == ["search_catalog", "match_garment"]
+
+
+async def test_an_unsure_kind_is_searched_for_both_ways_at_once() -> None:
+    tools = catalog(SHELL, match=gives(verdict("MJ12", 0.93, tag=False)))
+    seen = Seen(kind="jacket", colors=("black",), other_kinds=("hoodie", "coat"), line="men")
+    rig, _ = offline(tools, FakeSight(seen))
+    await ask(rig)
+    searches = [v for name, v in tools.calls if name == "search_catalog" and isinstance(v, Mapping)]
+    assert [v["query"] for v in searches] == ["black jacket for men", "black hoodie for men", "jacket"]
+    assert [v.get("category") for v in searches] == ["jacket", "hoodie", None]
 
 
 @pytest.mark.parametrize(
@@ -307,6 +323,18 @@ async def test_orders_in_catalog_text_are_shown_as_a_name_at_most() -> None:
     assert "Show me the tag" in result.answer
     assert "\x1b" not in result.answer
     assert {r.tool for r in result.tool_calls} <= {"search_catalog", "match_garment"}
+
+
+async def test_catalog_photos_are_looked_at_ahead_and_a_missing_one_is_passed_over(tmp_path: Path) -> None:
+    sight, counts = FakeSight(), list[int]()
+    model = OfflineModel(lambda: sight, FakeClock())
+    (tmp_path / "a.jpg").write_bytes(b"a")
+    (tmp_path / "c.jpg").write_bytes(b"c")
+    await model.look_ahead([tmp_path / name for name in ("a.jpg", "b.jpg", "c.jpg")], counts.append)
+    assert (sight.looked_ahead, counts) == ([b"a", b"c"], [1, 2, 3])
+    await model.aclose()
+    await model.aclose()
+    assert sight.closed == 1
 
 
 # --- the verdict --------------------------------------------------------------------------------

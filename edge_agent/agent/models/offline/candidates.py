@@ -11,31 +11,38 @@ from edge_agent.json_types import JsonObject, JsonValue
 
 GROUP = 4
 """What `match_garment` takes in one call."""
-MOST_GROUPS = 3
+MOST_GROUPS = 5
 """Groups of fresh styles in one turn; a run-off between their winners may follow."""
-ENOUGH_FOUND = 2 * GROUP
-"""With fewer search results than this a second, looser search is worth its time."""
-LEADER_AT_LEAST = 0.15
+ENOUGH_FOUND = 3 * GROUP
+"""With fewer search results than this a further, looser search is worth its time."""
+LEADER_AT_LEAST = 0.1
 """A style less likely than this in its own group is no contender for the run-off."""
 
 
-def search_input(seen: Seen, tool: ToolDeclaration, searches: int) -> JsonObject | None:
-    """The next search for the garment: narrow at first, then by its kind alone; None after that.
+def search_inputs(seen: Seen, tool: ToolDeclaration, searches: int) -> list[JsonObject]:
+    """The next searches for the garment, side by side: narrow at first, then looser; empty when done.
 
-    Only properties that the tool declares are used, and a value only where its `enum` allows it.
+    First what was seen, and the same for whatever else the kind may well be; then the kind in any
+    colour. Only properties that the tool declares are used, and values that it allows.
     """
+    kinds = [seen.kind, *seen.other_kinds[:1]] if seen.kind else [None]
+    narrow = [_narrow(seen, kind) for kind in kinds]
     if searches == 0:
-        wanted: dict[str, JsonValue] = {
-            "query": seen.words(),
-            "hasPhotos": True,
-            "color": seen.colors[0] if seen.colors else None,
-            "category": seen.kind,
-        }
-    elif searches == 1 and seen.kind and (seen.colors or seen.pattern):
-        wanted = {"query": seen.kind, "hasPhotos": True}
+        wanted = narrow
+    elif searches == len(narrow) and seen.kind and seen.colors:
+        wanted = [{"query": seen.kind}]
     else:
-        return None
-    return declared_only(tool, {**wanted, "limit": GROUP * MOST_GROUPS})
+        return []
+    return [declared_only(tool, {**one, "hasPhotos": True, "limit": GROUP * MOST_GROUPS}) for one in wanted]
+
+
+def _narrow(seen: Seen, kind: str | None) -> dict[str, JsonValue]:
+    words = [*seen.colors, seen.pattern, kind or "garment", f"for {seen.line}" if seen.line else None]
+    return {
+        "query": " ".join(word for word in words if word),
+        "color": seen.colors[0] if seen.colors else None,
+        "category": kind,
+    }
 
 
 def declared_only(tool: ToolDeclaration, wanted: Mapping[str, JsonValue]) -> JsonObject:
@@ -56,11 +63,14 @@ def declared_only(tool: ToolDeclaration, wanted: Mapping[str, JsonValue]) -> Jso
     return kept
 
 
-def next_group(turn: TurnSoFar, seen: Seen) -> tuple[str, ...]:
-    """The styles to compare next: fresh ones best first, then a run-off; empty when done."""
+def next_groups(turn: TurnSoFar, seen: Seen) -> list[tuple[str, ...]]:
+    """The groups to compare next, side by side: one at first, as it often settles the matter, then two
+    at a time; when all are done a run-off; empty when there is nothing more to compare."""
+    room = MOST_GROUPS - len(turn.compared)
     fresh = [style for style in ranked(turn.products.values(), seen) if style not in turn.tried]
-    if fresh and len(turn.compared) < MOST_GROUPS:
-        return tuple(fresh[:GROUP])
+    if fresh and room > 0:
+        at_once = min(2 if turn.compared else 1, room)
+        return [tuple(group) for start in range(at_once) if (group := fresh[start * GROUP :][:GROUP])]
     return _run_off(turn)
 
 
@@ -70,26 +80,31 @@ def ranked(products: Iterable[Product], seen: Seen) -> list[str]:
 
 
 def agreement(product: Product, seen: Seen) -> int:
-    """How well a product's words agree with what was seen; colours weigh most."""
+    """How well a product's words agree with what was seen: colour and kind most, then the line."""
     offered = " ".join(product.colors).lower()
-    described = f"{product.category} {product.name}".lower()
-    score = sum(
-        weight for color, weight in zip(seen.colors, (2, 1), strict=False) if color.lower() in offered
-    )
-    if seen.kind and seen.kind.lower().rstrip("s") in described:
-        score += 2
+    described = " ".join((product.category, product.name, *product.why)).lower()
+    score = 0
+    if seen.colors:
+        likely = [color for color in seen.other_colors if color in offered]
+        score += 2 if seen.colors[0] in offered else 1 if likely else 0
+        score += sum(color in offered for color in seen.colors[1:])
+    if seen.kind:
+        score += 2 if seen.kind.rstrip("s") in described else 0
+        score += any(kind.rstrip("s") in described for kind in seen.other_kinds)
+    if seen.line and product.gender:
+        score += 1 if product.gender.lower() in (seen.line, "unisex") else -1
     return score
 
 
-def _run_off(turn: TurnSoFar) -> tuple[str, ...]:
+def _run_off(turn: TurnSoFar) -> list[tuple[str, ...]]:
     """The leaders of all groups against each other, once, when more than one group has one."""
-    if len(turn.verdicts) < 2 or len(turn.compared) > MOST_GROUPS:
-        return ()
+    if len(turn.verdicts) < 2 or any(verdict.run_off for verdict in turn.verdicts):
+        return []
     leaders = sorted(
         ((p, style) for v in turn.verdicts for style, p in _leader(v) if p >= LEADER_AT_LEAST), reverse=True
     )
     contenders = tuple(dict.fromkeys(style for _, style in leaders))[:GROUP]
-    return contenders if len(contenders) > 1 and contenders not in turn.compared else ()
+    return [contenders] if len(contenders) > 1 else []
 
 
 def _leader(verdict: Verdict) -> list[tuple[str, float]]:

@@ -51,6 +51,9 @@ class GarmentSight:
             problem=_problem(compared.issues),
         )
 
+    def look_ahead(self, photo: bytes) -> None:
+        self._vision.precompute([photo])
+
     def close(self) -> None:
         self._vision.close()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from device.clock import Clock
@@ -13,9 +15,9 @@ from edge_agent.agent.models.offline import answers
 from edge_agent.agent.models.offline.candidates import (
     ENOUGH_FOUND,
     declared_only,
-    next_group,
+    next_groups,
     ranked,
-    search_input,
+    search_inputs,
 )
 from edge_agent.agent.models.offline.sight import Seen, Sight
 from edge_agent.agent.models.offline.turn_so_far import TurnSoFar, Verdict, read_turn
@@ -74,6 +76,14 @@ class OfflineModel:
     async def prepare(self) -> None:
         """Loads the vision ahead of the first question. Raises what loading raises."""
         await self._look(lambda sight: None)
+
+    async def look_ahead(self, photos: Sequence[Path], on_progress: Callable[[int], None]) -> None:
+        """Looks at catalog photos one by one, so that comparing takes no time later; unreadable files
+        are passed over. `on_progress` gets the count so far. A question waits for one photo at most;
+        cancelling ends it between two."""
+        for count, path in enumerate(photos, 1):
+            await self._look(lambda sight, path=path: _look_at(sight, path))
+            on_progress(count)
 
     async def aclose(self) -> None:
         """Lets go of the loaded vision and of the last frame's description; safe to call twice."""
@@ -162,8 +172,8 @@ class OfflineModel:
             return None
         if turn.searches and len(turn.products) >= ENOUGH_FOUND:
             return None
-        wanted = search_input(seen, tools[SEARCH_TOOL], turn.searches)
-        return None if wanted is None else [self._call(turn, SEARCH_TOOL, wanted)]
+        wanted = search_inputs(seen, tools[SEARCH_TOOL], turn.searches)
+        return [self._call(turn, SEARCH_TOOL, one, place) for place, one in enumerate(wanted)] or None
 
     def _compare(
         self, turn: TurnSoFar, seen: Seen, request: ModelRequest, tools: dict[str, ToolDeclaration]
@@ -175,12 +185,12 @@ class OfflineModel:
             left = request.deadline - self._clock.monotonic()
             if left < TIME_FOR_ANOTHER_GROUP_S:
                 return None
-        group = next_group(turn, seen)
-        if not group:
-            return None
         color = seen.colors[0] if seen.colors else None
-        wanted = declared_only(tools[MATCH_TOOL], {"styleIds": list(group), "color": color})
-        return [self._call(turn, MATCH_TOOL, wanted)]
+        wanted = [{"styleIds": list(group), "color": color} for group in next_groups(turn, seen)]
+        return [
+            self._call(turn, MATCH_TOOL, declared_only(tools[MATCH_TOOL], one), place)
+            for place, one in enumerate(wanted)
+        ] or None
 
     def _conclude(self, turn: TurnSoFar, seen: Seen) -> str:
         frame = turn.asked.frame
@@ -220,18 +230,19 @@ class OfflineModel:
     @staticmethod
     def _established(turn: TurnSoFar) -> Verdict | None:
         """The verdict that settles the exact style, if one does and no other style comes near."""
-        for number, verdict in reversed(list(enumerate(turn.verdicts))):
+        for verdict in reversed(turn.verdicts):
             if verdict.best is None or verdict.ask_to_see_tag or verdict.confidence < BEST_AT_LEAST:
                 continue
             # A run-off has compared the leaders directly, so only its own figures count.
-            rated = [verdict] if turn.is_run_off(number) else turn.verdicts
+            rated = [verdict] if verdict.run_off else turn.verdicts
             rivals = [p for v in rated for style, p in v.probabilities.items() if style != verdict.best]
             if verdict.confidence - max(rivals, default=0.0) >= CLEAR_OF_RUNNER_UP:
                 return verdict
         return None
 
-    def _call(self, turn: TurnSoFar, tool: str, arguments: JsonObject) -> ToolCall:
-        number = turn.searches + len(turn.compared) + 1
+    @staticmethod
+    def _call(turn: TurnSoFar, tool: str, arguments: JsonObject, place: int = 0) -> ToolCall:
+        number = turn.searches + len(turn.compared) + place + 1
         return ToolCall(id=f"offline-{number}", name=tool, arguments=arguments)
 
     async def _seen(self, frame: bytes, question: str) -> Seen:
@@ -248,6 +259,11 @@ class OfflineModel:
                 self._sight = await asyncio.to_thread(self._load_sight)
             sight = self._sight
             return await asyncio.to_thread(use, sight)
+
+
+def _look_at(sight: Sight, path: Path) -> None:
+    with contextlib.suppress(OSError):
+        sight.look_ahead(path.read_bytes())
 
 
 def _nearest(verdict: Verdict) -> list[str]:

@@ -77,6 +77,10 @@ class Sight(Protocol):
         """`frame` against each candidate's photos."""
         ...
 
+    def look_ahead(self, photo: bytes) -> None:
+        """Looks at a catalog photo, so that comparing with it later takes no time."""
+        ...
+
     def close(self) -> None:
         """Lets go of files and memory."""
         ...

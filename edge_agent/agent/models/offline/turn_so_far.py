@@ -23,6 +23,9 @@ class Product:
     brand: str
     category: str
     colors: tuple[str, ...]
+    gender: str
+    why: tuple[str, ...]
+    """What the search says it found the product by."""
     price: str | None
     snapshot_date: str | None
 
@@ -40,6 +43,8 @@ class Product:
             brand=_text(value.get("brand")),
             category=_text(value.get("category")),
             colors=_texts(colors) or ((_text(colors),) if _text(colors) else ()),
+            gender=_text(value.get("gender")),
+            why=_texts(value.get("why")),
             price=f"{amount:.2f} {currency}".strip()
             if isinstance(amount, int | float)
             else _text(amount) or None,
@@ -60,9 +65,11 @@ class Verdict:
     differs: Mapping[str, tuple[str, ...]]
     ask_to_see_tag: bool
     reason: str
+    run_off: bool
+    """Whether every style in it had been compared before, in other groups."""
 
     @staticmethod
-    def read(value: JsonValue) -> Verdict | None:
+    def read(value: JsonValue, *, run_off: bool) -> Verdict | None:
         """None where the value is no verdict."""
         if not isinstance(value, Mapping):
             return None
@@ -89,6 +96,7 @@ class Verdict:
             differs={_text(row.get("styleId")): _texts(row.get("differs")) for row in rows},
             ask_to_see_tag=value.get("askToSeeTag") is not False,
             reason=_text(value.get("reason")),
+            run_off=run_off,
         )
 
 
@@ -108,11 +116,6 @@ class TurnSoFar:
     def tried(self) -> frozenset[str]:
         """Styles that a verdict was asked for."""
         return frozenset(style for group in self.compared for style in group)
-
-    def is_run_off(self, number: int) -> bool:
-        """Whether the comparison `number` (from 0) was among styles compared before it."""
-        before = {style for group in self.compared[:number] for style in group}
-        return number > 0 and set(self.compared[number]) <= before
 
 
 def read_turn(messages: Sequence[Message]) -> TurnSoFar:
@@ -139,8 +142,9 @@ def _take(turn: TurnSoFar, tool: str, value: JsonValue, arguments: Mapping[str, 
             for product in _products(value):
                 turn.products.setdefault(product.style_id, product)
     elif tool == MATCH_TOOL:
-        turn.compared.append(_texts(arguments.get("styleIds")))
-        verdict = Verdict.read(value) if failure is None else None
+        styles = _texts(arguments.get("styleIds"))
+        verdict = Verdict.read(value, run_off=set(styles) <= turn.tried) if failure is None else None
+        turn.compared.append(styles)
         if verdict is not None:
             turn.verdicts.append(verdict)
         elif failure is None:
