@@ -1,0 +1,53 @@
+"""Catalog words for garments: the region each covers, and words that mean nearly the same."""
+
+from __future__ import annotations
+
+import re
+
+from edge_agent.styleeyes.vision.regions import Region
+
+_REGION_WORDS: dict[Region, str] = {
+    "full": r"dress(?:es)?|gowns?|jumpsuits?|overalls?|rompers?|onesies?|bodysuits?|dungarees|snowsuits?"
+    r"|tracksuits?",
+    "shoes": r"shoes?|sneakers?|trainers?|boots?|sandals?|heels?|pumps?|loafers?|slippers?|flats|footwear"
+    r"|wedges?",
+    "lower": r"pants?|trousers?|shorts?|jeans?|leggings?|tights?|skirts?|capris?|chinos?|joggers?|sweatpants?"
+    r"|bottoms?|slacks|khakis",
+    "upper": r"jackets?|coats?|hoodies?|sweatshirts?|sweaters?|pullovers?|jumpers?|t-?shirts?|tees?|tanks?"
+    r"|tops?|bras?|shirts?|blouses?|vests?|cardigans?|polos?|blazers?|parkas?|anoraks?|windbreakers?|shells?"
+    r"|hoods?|henleys?|knits?|fleeces?|camis?|camisoles?|singlets?|turtlenecks?|crews?",
+}
+_PATTERNS = {
+    region: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for region, words in _REGION_WORDS.items()
+}
+_SHIRT_DRESS = re.compile(r"\bdress (?:shirt|pant|trouser|shoe|sock)", re.IGNORECASE)
+_SHORT_SLEEVE = re.compile(r"\bshort[- ]sleeved?\b", re.IGNORECASE)
+
+BROADER: dict[str, tuple[str, ...]] = {
+    "jacket": ("hoodie", "sweatshirt", "coat"),
+    "hoodie": ("sweatshirt", "jacket"),
+    "sweatshirt": ("hoodie", "pullover", "t-shirt"),
+    "t-shirt": ("tee", "top", "tank top"),
+    "tank top": ("tank", "t-shirt", "bra"),
+    "bra": ("sports bra", "tank top"),
+    "pants": ("trousers", "leggings"),
+    "leggings": ("tights", "pants", "capri"),
+    "shorts": ("pants",),
+    "dress": ("gown", "jumpsuit"),
+    "shoes": ("footwear",),
+}
+"""What to search for next when the word itself finds nothing that fits."""
+
+
+def region_of_words(text: str) -> Region | None:
+    """The region of the garment that a product name, category or question speaks of; None if unclear.
+
+    The last garment word counts, since names end with the thing: "Hooded Fleece Jacket".
+    """
+    plain = _SHORT_SLEEVE.sub(" ", _SHIRT_DRESS.sub(lambda found: found[0].split()[-1], text))
+    last: tuple[int, Region] | None = None
+    for region, pattern in _PATTERNS.items():
+        for match in pattern.finditer(plain):
+            if last is None or match.start() > last[0]:
+                last = (match.start(), region)
+    return last[1] if last else None
