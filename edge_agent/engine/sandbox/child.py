@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from edge_agent.engine.sandbox import bubblewrap, python_root
 from edge_agent.engine.sandbox.bubblewrap import RootSpec
@@ -30,6 +30,9 @@ class Child:
 
     `pid` is that of the first process *inside* (as the host counts): killing it ends every process
     of its namespace, and Bubblewrap's own process then ends by itself and is reaped here.
+
+    What runs inside dies with this process, but for the few milliseconds in which Bubblewrap starts:
+    so it should also end by itself at the end of the pipe or socket that it serves.
     """
 
     def __init__(self, outer: subprocess.Popen[bytes], pid: int) -> None:
@@ -57,8 +60,7 @@ class Child:
         cls, root: RootSpec, arguments: Sequence[str], *, pass_fds: Sequence[int] = (), quiet: bool = True
     ) -> Child:
         """`spawn` without blocking the event loop."""
-        future = _spawner.submit(cls._spawn, root, arguments, tuple(pass_fds), quiet)
-        return await asyncio.wrap_future(future)
+        return await _finish(_spawner.submit(cls._spawn, root, arguments, tuple(pass_fds), quiet))
 
     @classmethod
     def _spawn(
@@ -107,7 +109,7 @@ class Child:
             )
             return cls(outer, outer.pid)
 
-        return await asyncio.wrap_future(_spawner.submit(start))
+        return await _finish(_spawner.submit(start))
 
     @property
     def exit_fd(self) -> int:
@@ -173,6 +175,16 @@ class Child:
             if fd is not None:
                 os.close(fd)
         self._inner_fd = self._outer_fd = None
+
+
+async def _finish(spawning: Future[Child]) -> Child:
+    """The child that is being spawned; where the awaiting task is cancelled, it is ended first."""
+    try:
+        return await asyncio.shield(asyncio.wrap_future(spawning))
+    except asyncio.CancelledError:
+        with contextlib.suppress(EnvironmentLacksError, OSError):
+            await (await asyncio.wrap_future(spawning)).aclose()
+        raise
 
 
 def complaint(root: RootSpec) -> str:

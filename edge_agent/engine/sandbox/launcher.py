@@ -91,6 +91,7 @@ class Launcher:
         self._forking: dict[int, asyncio.Future[int]] = {}
         self._ended: dict[int, asyncio.Future[Ending]] = {}
         self._last = 0
+        self._burial: asyncio.Task[None] | None = None
         self.alive = True
         self.seccomp = False
         self.seccomp_problem: str | None = None
@@ -178,6 +179,11 @@ class Launcher:
         """Kills the launcher and with it every guest; returns when all are reaped."""
         self._lose()
         await self._child.aclose()
+        # Told only now: whoever hears of a guest's end may count on its being gone.
+        for ended in self._ended.values():
+            if not ended.done():
+                ended.set_result(Ending(None, 0))
+        self._ended.clear()
 
     def _receive(self) -> None:
         try:
@@ -190,7 +196,7 @@ class Launcher:
             data, rights = b"", []
         if not data:
             self._lose()
-            self._child.kill()
+            self._burial = self._loop.create_task(self.aclose(), name="end of the launcher")
             return
         fds = array.array("i")
         for _level, _kind, raw in rights:
@@ -222,10 +228,6 @@ class Launcher:
             if not waiting.done():
                 waiting.set_exception(LauncherGoneError())
                 waiting.exception()
-        for ended in self._ended.values():
-            if not ended.done():
-                ended.set_result(Ending(None, 0))
-        self._ended.clear()
 
 
 def _why_not_started(text: str, failure: BaseException) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -52,7 +53,12 @@ class RemoteGuest:
 
     @property
     def alive(self) -> bool:
-        return not self._gone and not self._fork.ended.done()
+        if self._gone or self._fork.ended.done():
+            return False
+        # A pidfd is readable from the moment of death, which the launcher tells a little later.
+        poll = select.poll()
+        poll.register(self._fork.pidfd, select.POLLIN)
+        return not poll.poll(0)
 
     async def ready(self) -> None:
         """Returns when the guest has made its isolate and confined itself. Raises GuestError."""
@@ -109,9 +115,9 @@ class RemoteGuest:
 
     async def kill(self) -> None:
         self._signal()
-        if self._closing is None:
-            self._closing = self._loop.create_task(self._close(), name=f"end of guest {self.pid}")
-        await asyncio.shield(self._closing)
+        self._fail(GuestError("SANDBOX_CRASHED", "The tool's process was ended."))
+        if self._closing is not None:
+            await asyncio.shield(self._closing)
 
     async def _within(self, timeout_s: float, frame: bytes, answer: asyncio.Future[str]) -> str:
         """Sends `frame` and awaits `answer`; the guest does not outlive the deadline or a cancel."""

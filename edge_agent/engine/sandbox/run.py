@@ -73,14 +73,15 @@ class Run:
             return False
         if header.get("run") != self._id or self.outcome.done():
             return True
-        handlers: dict[object, Callable[[dict[str, Any], str], bool]] = {
+        handlers: dict[str, Callable[[dict[str, Any], str], bool]] = {
             "call": self._call,
             "log": self._log,
             "progress": self._progress,
             "result": self._result,
             "failed": self._failed,
         }
-        handler = handlers.get(header.get("t"))
+        kind = header.get("t")
+        handler = handlers.get(kind) if isinstance(kind, str) else None
         return handler is not None and handler(header, body)
 
     def fail(self, error: GuestError) -> None:
@@ -156,7 +157,7 @@ class Run:
         except (ValueError, TypeError, RecursionError):
             return False
         level = header.get("level")
-        if not isinstance(text, str) or level not in _LEVELS:
+        if not isinstance(text, str) or not isinstance(level, str) or level not in _LEVELS:
             return False
         data_json = None
         if header.get("data") is True and not framing.too_deep(body):
@@ -168,7 +169,7 @@ class Run:
             self._truncated = True
             self._on_note(GuestNote("log", "warn", TRUNCATED))
             return True
-        self._on_note(GuestNote("log", str(level), text, data_json))
+        self._on_note(GuestNote("log", level, text, data_json))
         return True
 
     def _progress(self, header: dict[str, Any], body: str) -> bool:

@@ -35,8 +35,8 @@ class _ForkingSandbox:
         self._spares: list[RemoteGuest] = []
         self._guests: set[RemoteGuest] = set()
         self._owned: dict[RemoteGuest, Launcher] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._refilling = False
+        self._burials: set[asyncio.Task[None]] = set()
+        self._refilling: asyncio.Task[None] | None = None
         self._closed = False
 
     async def guest(self) -> Guest:
@@ -50,13 +50,13 @@ class _ForkingSandbox:
     async def aclose(self) -> None:
         """Kills every guest and launcher; afterwards no process or descriptor is left."""
         self._closed = True
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._refilling is not None:
+            self._refilling.cancel()
+            await asyncio.gather(self._refilling, return_exceptions=True)
         async with self._starting:
             await asyncio.gather(*(guest.kill() for guest in list(self._guests)))
             await asyncio.gather(*(launcher.aclose() for launcher in list(self._launchers)))
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.gather(*self._burials, return_exceptions=True)
             self._launchers.clear()
 
     def _take_spare(self) -> RemoteGuest | None:
@@ -109,12 +109,13 @@ class _ForkingSandbox:
         owner = self._owned.pop(guest, None)
         if owner is not None:
             self._launchers.discard(owner)
-            self._in_background(owner.aclose())
+            burial = asyncio.get_running_loop().create_task(owner.aclose(), name="end of a launcher")
+            self._burials.add(burial)
+            burial.add_done_callback(self._burials.discard)
 
     def _refill_later(self) -> None:
-        if not self._refilling and not self._closed:
-            self._refilling = True
-            self._in_background(self._refill())
+        if (self._refilling is None or self._refilling.done()) and not self._closed:
+            self._refilling = asyncio.get_running_loop().create_task(self._refill(), name="spare guests")
 
     async def _refill(self) -> None:
         try:
@@ -124,13 +125,6 @@ class _ForkingSandbox:
                 self._spares.append(await self._new_guest())
         except EnvironmentLacksError:
             return  # the next guest() meets the same and says so
-        finally:
-            self._refilling = False
-
-    def _in_background(self, work: object) -> None:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 class BubblewrapSandbox(_ForkingSandbox):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Callable
 from typing import Any
 
 from edge_agent.engine.sandbox.guest import framing
 
+_LOGGER = logging.getLogger(__name__)
 _READ_BYTES = 64 * 1024
 
 FrameHandler = Callable[[dict[str, Any], str], None]
@@ -50,8 +52,8 @@ class Wire:
                 sent = self._channel.send(frame)
             except BlockingIOError:
                 sent = 0
-            except OSError as error:
-                self._fail(str(error))
+            except OSError:
+                self._fail(None)
                 return
             if sent == len(frame):
                 return
@@ -80,9 +82,8 @@ class Wire:
             data = self._channel.recv(_READ_BYTES)
         except (BlockingIOError, InterruptedError):
             return
-        except OSError as error:
-            self._fail(str(error))
-            return
+        except OSError:
+            data = b""
         if not data:
             self._fail(None)
             return
@@ -93,13 +94,16 @@ class Wire:
                     self._on_frame(header, body)
         except framing.FrameError as error:
             self._fail(f"it sent no frame: {error}")
+        except Exception:  # the border to untrusted words: a fault of ours must not hang a run
+            _LOGGER.exception("a frame could not be handled")
+            self._fail("it sent a frame that cannot be handled")
 
     def _write(self) -> None:
         try:
             with contextlib.suppress(BlockingIOError):
                 del self._unsent[: self._channel.send(self._unsent)]
-        except OSError as error:
-            self._fail(str(error))
+        except OSError:
+            self._fail(None)
             return
         if not self._unsent:
             self._loop.remove_writer(self._channel)

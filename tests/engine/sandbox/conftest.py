@@ -153,5 +153,3 @@ async def shared_sandbox(needs_bubblewrap: None) -> AsyncIterator[BubblewrapSand
 @pytest.fixture
 def bench(shared_sandbox: BubblewrapSandbox) -> Bench:
     return Bench(shared_sandbox)
-
-

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row of code inside a table reads best on one line
 """Hostile tools: whatever they do, the host stands, the deadline holds and nothing is left.
 
 Each row is a tool's body and what has to come of it: a value, or an error code, or a set of codes

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row of code inside a table reads best on one line
 """What may stand in a tool's file, and where the errors point. Parsed and run in real guests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row of code inside a table reads best on one line
 """What native code could do if it broke out of V8: tried from a Python confined as a guest is."""
 
 from __future__ import annotations

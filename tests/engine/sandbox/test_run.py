@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row of code inside a table reads best on one line
 """Runs of tools in real guests: ctx, results, errors, limits on both sides of their borders."""
 
 from __future__ import annotations
@@ -141,9 +142,7 @@ async def test_a_capability_error_is_an_error_with_a_code(bench: Bench) -> None:
     async def denied(_request: CapabilityRequest) -> CapabilityReply:
         return CapabilityReply(False, code="NOT_FOUND", message="There is no photo of that name.")
 
-    body = (
-        "try { await ctx.images.open('p', 'x') } catch (e) { return [e instanceof Error, e.code, e.message, e.name] }"
-    )
+    body = "try { await ctx.images.open('p', 'x') } catch (e) { return [e instanceof Error, e.code, e.message, e.name] }"
     assert await bench.call(body, handler=denied) == [
         *(True, "NOT_FOUND", "There is no photo of that name.", "Error"),
     ]
@@ -273,7 +272,9 @@ async def test_runs_of_one_guest_take_turns(bench: Bench) -> None:
     guest = await bench.sandbox.guest()
     try:
         await guest.load(
-            tool("const a = await ctx.db.query(input); await ctx.wait(5); return a[0]"), "t.tool.js", timeout_s=5
+            tool("const a = await ctx.db.query(input); await ctx.wait(5); return a[0]"),
+            "t.tool.js",
+            timeout_s=5,
         )
         got = await asyncio.gather(*(bench.run(guest, i, run_id=f"r{i}") for i in range(5)))
         assert got == [0, 1, 2, 3, 4]
@@ -318,7 +319,9 @@ async def test_too_much_memory_is_named_so(bench: Bench, body: str) -> None:
 
 
 async def test_a_tool_may_use_what_memory_it_has(bench: Bench) -> None:
-    body = "const a = []; for (let i = 0; i < 60; i++) a.push(new Uint8Array(1 << 20).fill(i)); return a.length"
+    body = (
+        "const a = []; for (let i = 0; i < 60; i++) a.push(new Uint8Array(1 << 20).fill(i)); return a.length"
+    )
     assert await bench.call(body) == 60
     body = "const a = []; for (let i = 0; i < 1e6; i++) a.push({i}); return a.length"
     assert await bench.call(body, timeout_s=20) == 1_000_000

@@ -198,6 +198,7 @@ class URL {
     let path = mark >= 0 ? rest.slice(0, mark) : rest;
     if (special) path = path.replaceAll("\\", "/");
     const own = scheme !== undefined && !sameSpecial;
+    if (!own && base.#opaque && (rest !== "" || this.#fragment === null)) throw invalid(raw);
     if (path.startsWith("//") || (own && special && this.#scheme !== "file:")) {
       path = path.replace(this.#scheme === "file:" || !special ? /^\/\// : /^\/*/, "");
       const end = path.indexOf("/");
@@ -208,13 +209,10 @@ class URL {
       if (this.#scheme === "file:") this.#host = "";
       this.#opaque = !special && !path.startsWith("/");
       this.#path = this.#opaque ? percent(path, IN_OPAQUE) : normalPath(path.replace(/^\//, ""), special, []);
-    } else this.#relative(path, base, special, mark >= 0, raw);
+    } else this.#relative(path, base, special, mark >= 0);
   }
-  #relative(path, base, special, hasQuery, raw) {
-    if (base.#opaque) {
-      if (path !== "" || hasQuery) throw invalid(raw);
-      this.#opaque = true;
-    }
+  #relative(path, base, special, hasQuery) {
+    this.#opaque = base.#opaque;
     this.#user = base.#user; this.#password = base.#password; this.#host = base.#host; this.#port = base.#port;
     if (path === "") {
       this.#path = base.#path;
@@ -259,6 +257,10 @@ class URL {
     this.#refresh(this.#query ?? "");
   }
   get origin() {
+    if (this.#scheme === "blob:") {
+      const inner = URL.parse(this.#path);
+      return inner !== null && /^https?:$/.test(inner.protocol) ? inner.origin : "null";
+    }
     return this.#scheme in SPECIAL && this.#scheme !== "file:" ? this.#scheme + "//" + this.host : "null";
   }
   get protocol() { return this.#scheme; }
