@@ -120,7 +120,7 @@ async def test_it_describes_searches_matches_and_names_the_established_style() -
         "hasPhotos": True,
         "color": "black",
         "category": "jacket",
-        "limit": 20,
+        "limit": 16,
     }
     assert tools.calls[2][1] == {"styleIds": ["MJ12"], "color": "black"}
     assert "it is the Proteus Jackshirt (MJ12) in black." in result.answer

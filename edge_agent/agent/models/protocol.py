@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from edge_agent.engine.ports import GenerateReply, GenerateRequest, HostImage
 from edge_agent.events import FrameRef, TokenUsage
@@ -125,3 +125,10 @@ class ChatModel(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A model whose first question would wait for something that can be done ahead."""
+
+    async def prepare(self) -> None: ...

@@ -104,7 +104,8 @@ def similar(
     reason: str,
     price: bool,
 ) -> str:
-    names = " or the ".join(_named(product) for product in nearest)
+    names = ", the ".join(_named(product) for product in nearest[:-1])
+    names = f"{names} or the {_named(nearest[-1])}" if names else _named(nearest[-1])
     return marked(
         f"{_in_frame(frame)} I see {_a(seen.words())}, similar to the {names},"
         f" but I cannot say that it is exactly {'one of them' if len(nearest) > 1 else 'that'}:"

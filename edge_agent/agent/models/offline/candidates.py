@@ -11,7 +11,7 @@ from edge_agent.json_types import JsonObject, JsonValue
 
 GROUP = 4
 """What `match_garment` takes in one call."""
-MOST_GROUPS = 5
+MOST_GROUPS = 4
 """Groups of fresh styles in one turn; a run-off between their winners may follow."""
 ENOUGH_FOUND = 3 * GROUP
 """With fewer search results than this a further, looser search is worth its time."""
@@ -63,14 +63,14 @@ def declared_only(tool: ToolDeclaration, wanted: Mapping[str, JsonValue]) -> Jso
     return kept
 
 
-def next_groups(turn: TurnSoFar, seen: Seen) -> list[tuple[str, ...]]:
+def next_groups(turn: TurnSoFar, seen: Seen, *, fresh: bool) -> list[tuple[str, ...]]:
     """The groups to compare next, side by side: one at first, as it often settles the matter, then two
-    at a time; when all are done a run-off; empty when there is nothing more to compare."""
+    at a time; when all are done, or with `fresh` False, a run-off; empty when nothing is left to compare."""
     room = MOST_GROUPS - len(turn.compared)
-    fresh = [style for style in ranked(turn.products.values(), seen) if style not in turn.tried]
-    if fresh and room > 0:
+    untried = [style for style in ranked(turn.products.values(), seen) if style not in turn.tried]
+    if untried and room > 0 and (fresh or not turn.compared):
         at_once = min(2 if turn.compared else 1, room)
-        return [tuple(group) for start in range(at_once) if (group := fresh[start * GROUP :][:GROUP])]
+        return [tuple(group) for start in range(at_once) if (group := untried[start * GROUP :][:GROUP])]
     return _run_off(turn)
 
 
@@ -79,20 +79,25 @@ def ranked(products: Iterable[Product], seen: Seen) -> list[str]:
     return [p.style_id for p in sorted(products, key=lambda p: -agreement(p, seen))]
 
 
-def agreement(product: Product, seen: Seen) -> int:
-    """How well a product's words agree with what was seen: colour and kind most, then the line."""
+def agreement(product: Product, seen: Seen) -> float:
+    """How well a product's words agree with what was seen: its kind most, then colour, then the line.
+
+    A second colour counts little: shading and light make one up now and then.
+    """
     offered = " ".join(product.colors).lower()
-    described = " ".join((product.category, product.name, *product.why)).lower()
-    score = 0
+    found_by = (reason for reason in product.why if reason.startswith("kind:"))
+    described = " ".join((product.category, product.name, *found_by)).lower()
+    score = 0.0
+    if seen.kind and seen.kind.rstrip("s") in described:
+        score += 3
+    elif any(kind.rstrip("s") in described for kind in seen.other_kinds):
+        score += 2
     if seen.colors:
-        likely = [color for color in seen.other_colors if color in offered]
-        score += 2 if seen.colors[0] in offered else 1 if likely else 0
-        score += sum(color in offered for color in seen.colors[1:])
-    if seen.kind:
-        score += 2 if seen.kind.rstrip("s") in described else 0
-        score += any(kind.rstrip("s") in described for kind in seen.other_kinds)
+        may_be = any(color in offered for color in seen.other_colors)
+        score += 2 if seen.colors[0] in offered else 1 if may_be else 0
+        score += 0.5 * sum(color in offered for color in seen.colors[1:])
     if seen.line and product.gender:
-        score += 1 if product.gender.lower() in (seen.line, "unisex") else -1
+        score += 0.5 if product.gender.lower() in (seen.line, "unisex") else -0.5
     return score
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -39,9 +40,12 @@ from edge_agent.events import TokenUsage
 from edge_agent.json_types import JsonObject
 
 TIME_FOR_ANOTHER_GROUP_S = 5.0
+"""Left before the turn's deadline, else no further comparing is begun."""
+PATIENCE_S = 6.0
+"""A wearer waits no longer than this for further groups; a run-off of what was found still comes."""
 CLEAR_OF_RUNNER_UP = 0.2
 """How much likelier than any other compared style one must be to be called exact."""
-NEAR_MISS_AT_LEAST = 0.3
+NEAR_MISS_AT_LEAST = 0.2
 """A style at least this likely is worth naming as similar though it was not called the best."""
 
 _ASKS_PRICE = re.compile(r"\b(how much|price|cost|expensive|cheap)", re.IGNORECASE)
@@ -68,6 +72,7 @@ class OfflineModel:
         # One CPU-bound job at a time: two would only slow one another down.
         self._eyes = asyncio.Lock()
         self._last_seen: tuple[tuple[bytes, str], Seen] | None = None
+        self._seen_at = 0.0
 
     @property
     def id(self) -> str:
@@ -82,7 +87,7 @@ class OfflineModel:
         are passed over. `on_progress` gets the count so far. A question waits for one photo at most;
         cancelling ends it between two."""
         for count, path in enumerate(photos, 1):
-            await self._look(lambda sight, path=path: _look_at(sight, path))
+            await self._look(functools.partial(_look_at, path))
             on_progress(count)
 
     async def aclose(self) -> None:
@@ -186,7 +191,8 @@ class OfflineModel:
             if left < TIME_FOR_ANOTHER_GROUP_S:
                 return None
         color = seen.colors[0] if seen.colors else None
-        wanted = [{"styleIds": list(group), "color": color} for group in next_groups(turn, seen)]
+        groups = next_groups(turn, seen, fresh=self._clock.monotonic() - self._seen_at < PATIENCE_S)
+        wanted = [{"styleIds": list(group), "color": color} for group in groups]
         return [
             self._call(turn, MATCH_TOOL, declared_only(tools[MATCH_TOOL], one), place)
             for place, one in enumerate(wanted)
@@ -200,9 +206,7 @@ class OfflineModel:
             settled = self._established(turn)
             if settled is not None and settled.best in turn.products:
                 return answers.exact(frame, seen, turn.products[settled.best], settled, price=price)
-            leading = max(
-                turn.verdicts, key=lambda v: (v.best is not None, max(v.probabilities.values(), default=0))
-            )
+            leading = _leading(turn.verdicts)
             nearest = _nearest(leading)
             known = [turn.products[style] for style in nearest if style in turn.products]
             if known:
@@ -249,6 +253,7 @@ class OfflineModel:
         """The frame's description; every step of a turn asks for the same one."""
         wanted = (frame, question)
         if self._last_seen is None or self._last_seen[0] != wanted:
+            self._seen_at = self._clock.monotonic()
             self._last_seen = (wanted, await self._look(lambda sight: sight.describe(frame, question)))
         return self._last_seen[1]
 
@@ -261,17 +266,24 @@ class OfflineModel:
             return await asyncio.to_thread(use, sight)
 
 
-def _look_at(sight: Sight, path: Path) -> None:
+def _look_at(path: Path, sight: Sight) -> None:
     with contextlib.suppress(OSError):
         sight.look_ahead(path.read_bytes())
 
 
+def _leading(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict that the answer rests on: a run-off if there was one, else the surest."""
+    return max(
+        verdicts, key=lambda v: (v.run_off, v.best is not None, max(v.probabilities.values(), default=0.0))
+    )
+
+
 def _nearest(verdict: Verdict) -> list[str]:
-    """The likeliest styles worth naming: the best, and one that comes near it."""
+    """The likeliest styles worth naming: the best, and up to two that come near it."""
     rated = sorted(verdict.probabilities.items(), key=lambda pair: -pair[1])
     if not rated or (verdict.best is None and rated[0][1] < NEAR_MISS_AT_LEAST):
         return []
     first = verdict.best or rated[0][0]
     top = verdict.probabilities.get(first, verdict.confidence)
-    near = [style for style, p in rated if style != first and p >= 0.6 * top]
-    return [first, *near[:1]]
+    near = [style for style, p in rated if style != first and p >= 0.35 * top]
+    return [first, *near[:2]]
