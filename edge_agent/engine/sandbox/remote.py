@@ -60,6 +60,10 @@ class RemoteGuest:
         poll.register(self._fork.pidfd, select.POLLIN)
         return not poll.poll(0)
 
+    def ending(self) -> Ending:
+        """How the process ended; only once it has (`kill` returned)."""
+        return self._fork.ended.result()
+
     async def ready(self) -> None:
         """Returns when the guest has made its isolate and confined itself. Raises GuestError."""
         try:

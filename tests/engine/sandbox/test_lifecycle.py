@@ -202,10 +202,10 @@ async def test_a_killed_launcher_is_replaced(own: Bench) -> None:
 async def test_a_killed_spare_is_not_handed_out(own: Bench) -> None:
     first = await own.sandbox.guest()
     await until(lambda: own.sandbox._spares)
-    os.kill(own.sandbox._spares[0].pid, signal.SIGKILL)
+    spare = own.sandbox._spares[0]
+    os.kill(spare.pid, signal.SIGKILL)
     os.kill(first.pid, signal.SIGKILL)
-    killed = own.sandbox._spares[0].pid
-    await until(lambda: dead(killed))
+    await until(lambda: not spare.alive)
     for _ in range(3):
         assert await own.execute(ONE) == 1
 
