@@ -16,7 +16,7 @@ from edge_agent import __version__
 from edge_agent.agent.calls import DeclaredTool
 from edge_agent.agent.conversation import Conversation
 from edge_agent.agent.loop import TurnLoop, TurnResult
-from edge_agent.agent.models.protocol import ChatModel
+from edge_agent.agent.models.protocol import ChatModel, Preparable
 from edge_agent.agent.models.registry import choose_model, open_model
 from edge_agent.agent.tool_models import ToolModels, read_aliases
 from edge_agent.engine.agent_config import read_agent_config
@@ -100,6 +100,7 @@ class Session:
         aliases = read_aliases(self._env)
         model = await self._open_model(choice.spec)
         self._closing.push_async_callback(model.aclose)
+        await self._prepare(model)
         tool_models = ToolModels(model, aliases, self._open_model, self.spine, self._clock)
         self._closing.push_async_callback(tool_models.aclose)
         conversation = Conversation(self._clock)
@@ -138,6 +139,7 @@ class Session:
             app_version=__version__,
         )
         self.spine.emit(self._facts, span=self.span)
+        self._tell_of_catalog()
         await self._open_camera()
 
     async def aclose(self) -> None:
@@ -256,10 +258,37 @@ class Session:
                 f"see it with `styleeyes session show {crashed.id}`",
             )
 
+    def _tell_of_catalog(self) -> None:
+        agent = self._options.agent
+        if not agent.catalog.exists():
+            self._notice(
+                "warn",
+                "NO_CATALOG",
+                f"the agent {agent.id} has no catalog, so no style can be found",
+                f"make one: styleeyes catalog import FEED --to {agent.data} --photos DIR --build",
+            )
+
     async def _open_model(self, spec: str) -> ChatModel:
         return await open_model(
             spec, env=self._env, clock=self._clock, vision_folder=self._options.home.vision
         )
+
+    async def _prepare(self, model: ChatModel) -> None:
+        """Gets the model ready before the camera is looked at, so that no frame ages meanwhile; the
+        app does not wait for it, since its screen can already show the camera."""
+        if not isinstance(model, Preparable):
+            return
+        if not self._options.tolerant:
+            await model.prepare()
+            return
+        preparing = asyncio.create_task(self._prepare_behind(model))
+        self._closing.push_async_callback(_ended, preparing)
+
+    async def _prepare_behind(self, model: Preparable) -> None:
+        try:
+            await model.prepare()
+        except StyleEyesError as error:
+            self._notice("error", error.code, error.message, error.hint)
 
     async def _open_tools(self, engine: ToolEngine, host: EngineHost) -> EngineSession | None:
         try:
@@ -270,8 +299,7 @@ class Session:
             self._notice("error", error.code, error.message, error.hint)
             return None
         self._closing.push_async_callback(tools.aclose)
-        warming = asyncio.create_task(tools.warm())
-        self._closing.callback(warming.cancel)
+        self._closing.push_async_callback(_ended, asyncio.create_task(tools.warm()))
         return tools
 
     async def _open_camera(self) -> None:
@@ -309,6 +337,11 @@ class Session:
     def _notice(self, level: Level, code: str, message: str, hint: str | None = None) -> None:
         notice = Notice(level=level, code=code, message=message, hint=hint)
         self.spine.emit(notice, span=new_span("notice"), parent=self.span)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
 
 
 class _NoTools:
