@@ -596,6 +596,7 @@ async def test_max_tokens_all_spent_on_thinking_is_truncated(rig: Rig) -> None:
     ("rig", "expected"),
     [
         ("gemini-3-flash", {"thinkingLevel": "LOW"}),
+        ("gemini-flash-latest", {"thinkingLevel": "LOW"}),
         ("gemini-2.5-pro", {"thinkingBudget": 512}),
         ("gemini-2.0-flash", None),
         ("my-tuned-model", None),

@@ -173,6 +173,12 @@ async def test_when_none_fits_it_says_none() -> None:
     assert "tag" in result.answer
 
 
+async def test_when_unsure_it_says_how_to_ask_about_what_else_is_in_view() -> None:
+    tools = catalog(SHELL, match=gives(verdict(None, 0.9, tag=True)))
+    rig, _ = offline(tools, FakeSight(Seen(kind="leggings", colors=("black",), also=("top",))))
+    assert "ask “What is this top?”" in (await ask(rig, "What am I looking at?")).answer
+
+
 async def test_weak_evidence_leads_to_further_groups_and_a_run_off_between_their_leaders() -> None:
     def match(value: JsonValue, parent: str) -> ToolOutcome:
         assert isinstance(value, Mapping)

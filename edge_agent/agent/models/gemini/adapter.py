@@ -308,12 +308,14 @@ async def _connect_sooner(request: httpx.Request) -> None:
 def _limited_thinking(model: str) -> types.ThinkingConfig | None:
     """Little thinking, in the terms that the model's generation takes.
 
-    The third generation takes levels, 2.5 takes a budget, others neither. Where the guess is wrong
-    the server says so and the setting is dropped, so an id of any kind works.
+    From the third generation on (and for Google's moving `-latest` names) it is a level, for 2.5 a
+    budget, before that neither. Where the guess is wrong the server says so and the setting is
+    dropped, so an id of any kind works.
     """
     version = re.search(r"gemini-(\d+)(?:\.(\d+))?", model)
     if version is None:
-        return None
+        moving = re.search(r"gemini-.*latest", model)
+        return types.ThinkingConfig(thinking_level=types.ThinkingLevel.LOW) if moving else None
     generation = (int(version.group(1)), int(version.group(2) or 0))
     if generation >= (3, 0):
         return types.ThinkingConfig(thinking_level=types.ThinkingLevel.LOW)

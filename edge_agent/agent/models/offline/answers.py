@@ -113,6 +113,7 @@ def similar(
         f"I compared {_count(compared)}.",
         price_words(nearest[0], asked=price) if len(nearest) == 1 else "",
         SHOW_THE_TAG,
+        _also(seen),
     )
 
 
@@ -121,6 +122,7 @@ def none_fits(frame: FrameRef | None, seen: Seen, *, compared: int, reason: str)
     return marked(
         f"{_in_frame(frame)} I see {_a(seen.words())}. None of the {_count(compared)} I compared fits{why}.",
         SHOW_THE_TAG,
+        _also(seen),
     )
 
 
@@ -133,6 +135,11 @@ def price_words(product: Product, *, asked: bool) -> str:
             f"The catalog of {product.snapshot_date} lists it at {product.price}; today's price may differ."
         )
     return f"The catalog lists it at {product.price}, but not of which day that is." if asked else ""
+
+
+def _also(seen: Seen) -> str:
+    """How to ask about what else is in view, in case that was meant."""
+    return f"If you meant something else in view, ask “What is this {seen.also[0]}?”." if seen.also else ""
 
 
 def _in_frame(frame: FrameRef | None) -> str:

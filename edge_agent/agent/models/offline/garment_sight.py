@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edge_agent.agent.models.offline.sight import Candidate, Comparison, Likeness, Seen
 from edge_agent.styleeyes.vision.garment import GarmentVision
+from edge_agent.styleeyes.vision.regions import Region
 from edge_agent.styleeyes.vision.vocabulary import region_of_words
 
 OTHER_KIND_AT_LEAST = 0.2
@@ -15,6 +16,9 @@ OTHER_KIND_AT_LEAST = 0.2
 
 # Blur and over-exposure weaken the evidence, which the calibration knows; these two falsify colour.
 _PROBLEMS = {"dark": "the picture is too dark", "cast": "the light is strongly coloured"}
+
+
+_REGION_WORDS: dict[Region, str] = {"upper": "top", "lower": "trousers", "full": "dress", "shoes": "shoes"}
 
 
 class GarmentSight:
@@ -32,6 +36,7 @@ class GarmentSight:
             other_kinds=tuple(kind for kind, p in described.alternatives if p >= OTHER_KIND_AT_LEAST),
             other_colors=described.color_alternatives,
             line=described.line,
+            also=tuple(_REGION_WORDS[region] for region in described.others),
             found=described.region is not None,
             problem=_problem(described.issues),
         )

@@ -24,6 +24,8 @@ class Seen:
     """What else a catalog may call the main colour."""
     line: str | None = None
     """For whom it is cut, `women` or `men`, where that is fairly sure."""
+    also: tuple[str, ...] = ()
+    """What else is in view, in words that a question may use: `top`, `shoes`."""
     found: bool = True
     problem: str | None = None
 
