@@ -168,7 +168,7 @@ export async function execute(ctx, input) {
     total = found.rows[0]?.total ?? 0;
   }
   const result = { products, total, snapshotNote: snapshotNote(products, meaning.meta) };
-  if (!products.length) result.note = emptyNote(parts.length > 0, filters, input.hasPhotos);
+  if (!products.length) result.note = emptyNote(parts.some((part) => part.where !== "codes"), filters, input.hasPhotos);
   return result;
 }
 

@@ -9,9 +9,13 @@ from typing import Any
 
 import click
 
-from edge_agent.cli.failure import EXIT_FAILED, failures, leave, say, write_json_line
+from edge_agent.cli.failure import EXIT_DONE, EXIT_FAILED, failures, leave, say, write_json_line
+from edge_agent.cli.options import agent_option, home_option
 from edge_agent.cli.progress import ProgressLine
+from edge_agent.errors import StyleEyesError
 from edge_agent.files import write_atomically
+from edge_agent.home import Home
+from edge_agent.json_types import JsonValue
 from edge_agent.styleeyes.catalog.build import BuildReport, build_catalog
 from edge_agent.styleeyes.catalog.feeds.importer import ImportReport, import_feed, state_date
 from edge_agent.styleeyes.catalog.schema import open_catalog
@@ -186,6 +190,66 @@ def ensure_agent(data: Path) -> str | None:
     settings = {"id": folder.name, "name": name, "tools": list(CATALOG_TOOLS)}
     write_atomically(config, (json.dumps(settings, ensure_ascii=False, indent=2) + "\n").encode())
     return folder.name
+
+
+@catalog.command()
+@click.argument("query")
+@click.option("--color", help="Only products in this colour or its family.")
+@click.option("--category", help="Only this kind of garment.")
+@click.option("--gender", help="Only for men, women, boys, girls or kids.")
+@click.option("--has-photos", is_flag=True, help="Only products with catalog photos.")
+@click.option("--limit", type=click.IntRange(1, 50), default=8, show_default=True)
+@home_option
+@agent_option
+@click.option("--json", "as_json", is_flag=True, help="Write the tool's result as JSON to stdout.")
+def search(
+    query: str,
+    color: str | None,
+    category: str | None,
+    gender: str | None,
+    has_photos: bool,
+    limit: int,
+    home: str | None,
+    agent: str | None,
+    as_json: bool,
+) -> None:
+    """Search the agent's catalog, as the agent does: with its own search_catalog tool, in the sandbox.
+
+    \b
+    Examples:
+      styleeyes catalog search "dark red short sleeve t-shirt"
+      styleeyes catalog search POL-358 --json
+      styleeyes catalog search hoodie --color navy --gender men
+    """
+    from edge_agent.cli import catalog_search
+    from edge_agent.cli.interrupt import run_interruptibly
+    from edge_agent.session.first_start import choose_agent, prepare_home
+
+    with failures(json_output=as_json):
+        found = Home.find(home)
+        prepare_home(found, say)
+        arguments: dict[str, JsonValue] = {"query": query, "limit": limit}
+        arguments |= {
+            name: value
+            for name, value in (("color", color), ("category", category), ("gender", gender))
+            if value
+        }
+        if has_photos:
+            arguments["hasPhotos"] = True
+        folder = choose_agent(found, agent)
+
+        async def work() -> int:
+            outcome = await catalog_search.search(found, folder, arguments)
+            if outcome.error is not None:
+                error = outcome.error
+                raise StyleEyesError(error.code, error.message, error.hint)
+            if as_json:
+                write_json_line({"type": "result", "ok": True, "value": outcome.value})
+            else:
+                catalog_search.print_products(outcome.value)
+            return EXIT_DONE
+
+        leave(run_interruptibly(work()))
 
 
 @catalog.command()

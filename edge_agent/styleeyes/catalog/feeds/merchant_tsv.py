@@ -74,7 +74,8 @@ def _row(number: int, columns: list[str], values: list[str]) -> Reading:
 
 
 def _is_open(value: str) -> bool:
-    return value.startswith('"') and value.count('"') % 2 == 1
+    """Whether a field begins with a quote that nothing closes: its end, but for doubled ones, is no quote."""
+    return value.startswith('"') and (value.count('"') % 2 == 1 or not value.endswith('"'))
 
 
 def _join(text: str, lines: _Lines, columns: int) -> list[str] | None:

@@ -39,6 +39,8 @@ def read_merchant_xml(stream: BinaryIO) -> Iterator[Reading]:
     parser = DefusedExpatParser(forbid_dtd=False, forbid_entities=True, forbid_external=True)
     parser.setFeature(feature_namespaces, True)
     parser.setContentHandler(handler)
+    # Fed in pieces, the parser does not introduce itself as it does when it is given a whole file.
+    handler.setDocumentLocator(parser)
     try:
         while chunk := stream.read(_CHUNK):
             parser.feed(chunk)
