@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
+from device.glance import Glance
 from device.quality import Exposure
 
 MOMENTS_S = 1.0
@@ -29,6 +30,8 @@ class Candidate(Protocol):
     def sharpness(self) -> float: ...
     @property
     def exposure(self) -> Exposure: ...
+    @property
+    def glance(self) -> Glance: ...
 
 
 _Frame = TypeVar("_Frame", bound=Candidate)
@@ -37,13 +40,19 @@ _Frame = TypeVar("_Frame", bound=Candidate)
 def best_frame(frames: Sequence[_Frame]) -> _Frame | None:
     """The sharpest well-exposed frame of the last moments before the newest of `frames`.
 
-    A much sharper frame wins over a newer one, a slightly sharper one does not; of equals the newest
-    wins. None for no frames.
+    Only frames of the view that the newest one shows count: whoever turned to another garment asks about
+    that one, however blurred it still is. A much sharper frame wins over a newer one, a slightly sharper
+    one does not; of equals the newest wins. None for no frames.
     """
     if not frames:
         return None
-    now = max(frame.received for frame in frames)
-    recent = [frame for frame in frames if now - frame.received <= MOMENTS_S]
+    newest = max(frames, key=lambda frame: frame.received)
+    now = newest.received
+    recent = [
+        frame
+        for frame in frames
+        if now - frame.received <= MOMENTS_S and frame.glance.same_view(newest.glance)
+    ]
     clipped_at_most = min(frame.exposure.clipped_share for frame in recent) + _CLIPPED_MARGIN
     well_exposed = [frame for frame in recent if frame.exposure.clipped_share <= clipped_at_most]
     return max(

@@ -185,23 +185,27 @@ class CaptureRun:
     def _show(self, producer: Producer, pacer: Pacer, grabbed: float) -> bool:
         """Hands the grabbed picture on, a recorded one at its time; False where it is unusable."""
         position = producer.position_s
+        due = grabbed
         if position is not None:
             self._position = position
             due = pacer.due(position, grabbed)
-            if due > grabbed:
-                self._enter(Phase.HOLDING)
-                if self._wait(self._stop, due - grabbed):
-                    return True
-            elif pacer.skips(grabbed):
+            if pacer.skips(grabbed):
                 self._listener.run_missed(self, 1)
                 return True
-            grabbed = self._clock.monotonic()
         captured_at = self._clock.wall()
         pixels = producer.retrieve()
         if pixels is None:
             self._listener.run_missed(self, 1)
             return False
-        self._listener.run_gave(self, pixels, measure(pixels), grabbed, captured_at)
+        quality = measure(pixels)
+        received = grabbed
+        if position is not None:
+            # All work is done ahead, so that a recorded picture can be had the moment it is due.
+            self._enter(Phase.HOLDING)
+            if self._wait(self._stop, max(0.0, due - self._clock.monotonic())):
+                return True
+            received, captured_at = self._clock.monotonic(), self._clock.wall()
+        self._listener.run_gave(self, pixels, quality, received, captured_at)
         return True
 
     def _after_failure(self, failures: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from device.clock import Clock
 from device.errors import DeviceError
+from device.glance import Glance
 from device.quality import Exposure, Pixels, Quality
 
 FRESH_S = 15.0
@@ -43,6 +44,7 @@ class Frame:
         "_reign",
         "captured_at",
         "exposure",
+        "glance",
         "height",
         "received",
         "seq",
@@ -73,6 +75,7 @@ class Frame:
         self.height, self.width = int(pixels.shape[0]), int(pixels.shape[1])
         self.sharpness = quality.sharpness
         self.exposure: Exposure = quality.exposure
+        self.glance: Glance = quality.glance
 
     @property
     def epoch(self) -> int:

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from device.glance import Glance, glance_at
+
 Pixels = npt.NDArray[np.uint8]
 """Height × width × 3, blue-green-red, 8 bits."""
 
@@ -52,6 +54,7 @@ class Quality:
 
     sharpness: float
     exposure: Exposure
+    glance: Glance
     sample: Pixels
 
     def same_picture(self, other: Quality) -> bool:
@@ -86,7 +89,7 @@ def measure(pixels: Pixels) -> Quality:
         bright_share=float(counts[_BRIGHT_AT_LEAST:].sum()) / sample.size,
     )
     # The constant keeps a picture without contrast (a wall, a covered lens) from scoring its own noise.
-    return Quality(100.0 * edges / (float(deviation[0, 0]) + 5.0), exposure, sample)
+    return Quality(100.0 * edges / (float(deviation[0, 0]) + 5.0), exposure, glance_at(sample), sample)
 
 
 def as_bgr(pixels: npt.NDArray[np.uint8]) -> Pixels:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from device.camera import Camera
 from device.discovery import DeviceTree
@@ -257,6 +258,11 @@ def noise(seed: int, *, width: int = 64, height: int = 48, brightness: int = 120
 
 def flat(value: int, *, width: int = 64, height: int = 48) -> Pixels:
     return np.full((height, width, 3), value, dtype=np.uint8)
+
+
+def striped(width: int) -> npt.NDArray[np.uint8]:
+    """A grey plane with upright stripes of so many pixels: another view for another width."""
+    return np.tile((60 + 120 * (np.arange(96) // width % 2)).astype(np.uint8), (72, 1))
 
 
 def rig_camera(clock: FakeClock, rig: Rig, machine: FakeMachine) -> Camera:

@@ -2,8 +2,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from device.best_frame import best_frame
+from device.glance import Glance, glance_at
 from device.quality import Exposure
+from tests.device.fakes import striped
+
+COAT, TROUSERS = glance_at(striped(8)), glance_at(striped(30))
 
 
 @dataclass(frozen=True)
@@ -11,6 +17,7 @@ class Shot:
     received: float
     sharpness: float
     exposure: Exposure = Exposure(120.0, 0.0, 0.0)  # noqa: RUF009 - frozen
+    glance: Glance = COAT
 
 
 def test_no_frames_no_choice() -> None:
@@ -47,3 +54,15 @@ def test_before_a_white_wall_all_frames_are_well_exposed() -> None:
 def test_where_every_frame_is_black_one_is_still_chosen() -> None:
     black = Exposure(2.0, 1.0, 0.0)
     assert best_frame((Shot(9.9, 0.1, black), Shot(10.0, 0.1, black))) == Shot(10.0, 0.1, black)
+
+
+def test_a_sharp_frame_of_what_was_looked_at_before_is_not_taken() -> None:
+    before, after = Shot(9.6, 20.0, glance=COAT), Shot(10.0, 4.0, glance=TROUSERS)
+    assert best_frame((before, Shot(9.9, 3.0, glance=TROUSERS), after)) == after
+
+
+def test_light_and_a_little_motion_are_no_other_view() -> None:
+    coat = striped(8)
+    assert glance_at(coat // 2).same_view(COAT)
+    assert glance_at(np.roll(coat, 2, axis=1)).same_view(COAT)
+    assert not TROUSERS.same_view(COAT)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from device.buffer import JPEG_BYTES_AT_MOST, FreshnessBuffer
 from device.errors import DeviceError
 from device.frame import Epoch, Frame
+from device.glance import glance_at
 from device.quality import Exposure, Pixels, Quality, measure
 from tests.device.fakes import FakeClock, flat, noise
 
@@ -35,7 +36,7 @@ class Filled:
         picture = noise(1) if pixels is None else pixels
         return self.buffer.publish(
             picture,
-            Quality(sharpness, exposure, picture[:, :, 1]),
+            Quality(sharpness, exposure, glance_at(picture[:, :, 1]), picture[:, :, 1]),
             epoch=epoch or self.epoch,
             received=self.clock.monotonic(),
             captured_at=self.clock.wall(),

@@ -6,15 +6,17 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from device.camera import Camera
 from device.clock import SystemClock
 from device.errors import DeviceError
+from device.quality import Pixels
 from device.sources import parse_source
 from device.states import CameraState
 from device.status import CameraStatus
-from tests.device.fakes import FakeClock, FakeMachine, Rig, StateLog, noise, rig_camera
+from tests.device.fakes import FakeClock, FakeMachine, Rig, StateLog, noise, rig_camera, striped
 
 S = CameraState
 
@@ -70,14 +72,17 @@ def test_a_snapshot_is_the_sharpest_of_the_last_moments_and_its_status_belongs_t
 ) -> None:
     from device.opencv import cv2
 
-    def soft(seed: int):  # type: ignore[no-untyped-def]  # noqa: ANN202
-        return cv2.GaussianBlur(noise(seed), (7, 7), 0)
+    def sharp(seed: int) -> Pixels:
+        return (np.dstack([striped(8)] * 3) // 2 + noise(seed, width=96, height=72) // 4).astype(np.uint8)
+
+    def soft(seed: int) -> Pixels:
+        return np.asarray(cv2.blur(sharp(seed), (7, 7)), dtype=np.uint8)
 
     camera.open(parse_source("usb"))
-    rig.give(*(soft(n) for n in range(40)), noise(99), *(soft(n) for n in range(100, 112)))
-    snapshot = camera.snapshot()
-    assert snapshot.frame is not None and snapshot.status.state is S.LIVE
-    assert (snapshot.frame.bgr()[:, :, 1].std()) > 12, "the sharp one"
+    rig.give(*(soft(n) for n in range(40)), sharp(99), *(soft(n) for n in range(100, 112)))
+    snapshot, newest = camera.snapshot(), camera.newest()
+    assert snapshot.frame is not None and newest is not None and snapshot.status.state is S.LIVE
+    assert snapshot.frame.sharpness > 2 * newest.sharpness
     assert 0.3 < snapshot.frame.age_s < 0.5
     rig.give(*(soft(n) for n in range(200, 240)))
     later = camera.snapshot().frame
