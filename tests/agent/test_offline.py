@@ -244,13 +244,15 @@ async def test_without_the_match_tool_nothing_is_called_exact() -> None:
 @pytest.mark.parametrize("broken", ["search_catalog", "match_garment"])
 async def test_a_tool_that_fails_is_said_and_not_called_again(broken: str) -> None:
     def fail(value: JsonValue, parent: str) -> ToolOutcome:
-        return ToolOutcome(error=ErrorInfo(code="SQL_ERROR", message="The catalog is missing."))
+        return ToolOutcome(
+            error=ErrorInfo(code="SQL_ERROR", message="The catalog is missing.", hint="Build it.")
+        )
 
     tools = catalog(SHELL, *OTHERS, match=gives(verdict("MJ12", 0.9, tag=False)))
     tools.behaviours[broken] = fail
     rig, _ = offline(tools)
     result = await ask(rig)
-    assert "did not work: The catalog is missing." in result.answer
+    assert "did not work: The catalog is missing; Build it." in result.answer
     assert [name for name, _ in tools.calls].count(broken) == 1
 
 

@@ -11,7 +11,7 @@ from edge_agent.styleeyes.vision.garment import GarmentVision
 from edge_agent.styleeyes.vision.regions import Region
 from edge_agent.styleeyes.vision.vocabulary import region_of_words
 
-OTHER_KIND_AT_LEAST = 0.2
+OTHER_KIND_AT_LEAST = 0.1
 """A kind of garment less likely than this is not worth a search of its own."""
 
 # Blur and over-exposure weaken the evidence, which the calibration knows; these two falsify colour.

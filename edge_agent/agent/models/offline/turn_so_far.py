@@ -160,8 +160,10 @@ def _products(value: JsonValue) -> list[Product]:
 def _failure(value: JsonValue) -> str | None:
     if isinstance(value, Mapping) and set(value) == {"error"}:
         inner = value["error"]
-        message = inner.get("message") if isinstance(inner, Mapping) else inner
-        return _text(message) or "it failed"
+        if not isinstance(inner, Mapping):
+            return _text(inner) or "it failed"
+        message, hint = _text(inner.get("message")).rstrip("."), _text(inner.get("hint")).rstrip(".")
+        return "; ".join(part for part in (message, hint) if part) or "it failed"
     return None
 
 
