@@ -17,6 +17,7 @@ from edge_agent.agent.models.protocol import ChatModel
 from edge_agent.engine.outcome import ToolOutcome
 from edge_agent.engine.ports import CameraSnapshot, HostImage
 from edge_agent.events import Event, FrameRef, Spine
+from edge_agent.home import DEMO_CLIP
 from edge_agent.json_types import JsonObject, JsonValue
 
 Body = TypeVar("Body")
@@ -58,6 +59,17 @@ def picture(
     pixels = np.clip(np.array(colour) + rng.normal(0, 12, (height, width, 3)), 0, 255).astype(np.uint8)
     data = cv2.imencode(".jpg", pixels)[1].tobytes()
     return HostImage(data=data, mime_type="image/jpeg", width=width, height=height, source="camera")
+
+
+def demo_frame() -> HostImage:
+    """A frame of the bundled clip."""
+    clip = cv2.VideoCapture(str(DEMO_CLIP))
+    clip.set(cv2.CAP_PROP_POS_MSEC, 1500)
+    ok, pixels = clip.read()
+    clip.release()
+    assert ok
+    data = cv2.imencode(".jpg", pixels)[1].tobytes()
+    return HostImage(data, "image/jpeg", pixels.shape[1], pixels.shape[0], "camera")
 
 
 def frame_ref(age_ms: float = 400.0, *, width: int = 320, height: int = 240) -> FrameRef:

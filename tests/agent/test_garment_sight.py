@@ -13,9 +13,8 @@ from edge_agent.agent.models.offline.sight import Candidate
 from edge_agent.engine.ports import GenerateRequest, HostImage
 from edge_agent.home import ASSETS
 from edge_agent.styleeyes.vision.garment import GarmentVision
-from tests.agent.fakes import FakeClock
+from tests.agent.fakes import FakeClock, demo_frame
 from tests.agent.test_offline import SCHEMA
-from tests.agent.test_real_tools import demo_frame
 
 PHOTOS = ASSETS / "demo" / "data" / "photos"
 

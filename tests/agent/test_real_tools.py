@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import cv2
-
 from device.clock import SystemClock
 from edge_agent.agent.conversation import Conversation
 from edge_agent.agent.loop import TurnLoop
@@ -16,7 +14,7 @@ from edge_agent.agent.models.gemini import GeminiModel
 from edge_agent.agent.models.protocol import ChatModel
 from edge_agent.agent.tool_models import ToolModels
 from edge_agent.engine.engine import ToolEngine
-from edge_agent.engine.ports import EngineHost, HostImage, SessionIdentity
+from edge_agent.engine.ports import EngineHost, SessionIdentity
 from edge_agent.engine.sandbox.sandbox import open_sandbox
 from edge_agent.events import (
     CapabilityStarted,
@@ -26,9 +24,9 @@ from edge_agent.events import (
     ToolFinished,
     ToolStarted,
 )
-from edge_agent.home import DEMO_CLIP, Home
+from edge_agent.home import Home
 from edge_agent.session.first_start import DEMO_AGENT, prepare_home
-from tests.agent.fakes import FakeCamera, Recorder, fresh_camera
+from tests.agent.fakes import FakeCamera, Recorder, demo_frame, fresh_camera
 from tests.agent.gemini_server import GeminiServer, Reply, call, calls, gemini_server, says
 
 VERDICT: dict[str, Any] = {
@@ -38,16 +36,6 @@ VERDICT: dict[str, Any] = {
     "askToSeeTag": True,
     "reason": "The collar is hidden.",
 }
-
-
-def demo_frame() -> HostImage:
-    clip = cv2.VideoCapture(str(DEMO_CLIP))
-    clip.set(cv2.CAP_PROP_POS_MSEC, 1500)
-    ok, pixels = clip.read()
-    clip.release()
-    assert ok
-    data = cv2.imencode(".jpg", pixels)[1].tobytes()
-    return HostImage(data, "image/jpeg", pixels.shape[1], pixels.shape[0], "camera")
 
 
 async def run_turn(server: GeminiServer, home: Home, camera: FakeCamera) -> tuple[Any, Recorder]:
