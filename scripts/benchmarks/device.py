@@ -97,7 +97,7 @@ def _capture(name: str, clip: Path, cpu_aim: float | None) -> Figures:
         if frame is not None:
             ages.append(frame.age_s * 1000)
         looks += 1
-        if looks % 40 == 0:
+        if looks % 8 == 0:
             before = time.perf_counter()
             snapshot = camera.snapshot()
             if snapshot.frame is not None:

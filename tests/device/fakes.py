@@ -59,7 +59,7 @@ class FakeClock:
             self._alarm_at = moment
             if self._now >= moment:
                 return True
-        return self._alarm.wait(BOUND_S * 3)
+        return self._alarm.wait(BOUND_S * 6)
 
 
 class StateLog:

@@ -387,7 +387,7 @@ def test_a_hundred_switches_leave_no_old_picture_no_thread_and_no_file(tmp_path:
 def test_an_hour_of_a_moving_picture_keeps_memory_flat() -> None:
     clock = FakeClock()
     camera = Camera(clock, wait=clock.wait, watch=False)
-    camera.open(parse_source("synthetic:64x64@8"))
+    camera.open(parse_source("synthetic:64x64@4"))
     process = psutil.Process()
     assert clock.reached(1000.0 + 300)
     held, before = camera.held_bytes, process.memory_info().rss
