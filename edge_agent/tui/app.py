@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import traceback
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import work
 from textual.actions import parse
@@ -18,8 +17,10 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from device.clock import Clock, SystemClock
+from device.errors import DeviceError
 from edge_agent.errors import StyleEyesError
 from edge_agent.tui import bridge
+from edge_agent.tui.faults import fault_of_ours, print_fault
 from edge_agent.tui.keys import KEYS, bindings
 from edge_agent.tui.screens.help import HelpScreen
 from edge_agent.tui.screens.main import MainScreen
@@ -34,7 +35,8 @@ QUIT_TWICE_SECONDS = 2.0
 class StyleEyesApp(App[int]):
     """`session_factory` makes a session that is not open yet; the app opens and closes it.
 
-    `failure` holds the error that kept the session from opening, for the exit status.
+    `on_exit` is called when the wish to end is known, before anything is taken down. `failure` holds
+    the error that kept the session from opening, for the exit status.
     """
 
     TITLE = "StyleEyes"
@@ -54,14 +56,21 @@ class StyleEyesApp(App[int]):
         (34, "-tall"),
     ]
 
-    def __init__(self, session_factory: SessionFactory, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        session_factory: SessionFactory,
+        *,
+        clock: Clock | None = None,
+        on_exit: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__()
         self._factory = session_factory
+        self._on_exit_wish = on_exit
         self._clock = clock or SystemClock()
         self._session: SessionPort | None = None
         self._disconnect: Callable[[], None] = lambda: None
         self._interrupted_at = float("-inf")
-        self.failure: StyleEyesError | None = None
+        self.failure: StyleEyesError | DeviceError | None = None
         self.main = MainScreen(self._clock)
         for theme in THEMES:
             self.register_theme(theme)
@@ -76,23 +85,29 @@ class StyleEyesApp(App[int]):
     @work(name="open session", exit_on_error=False)
     async def _open(self) -> None:
         try:
-            session = self._session = self._factory()
+            # a first import of the session's rooms takes a while: not on the screen's time
+            session = self._session = await asyncio.to_thread(self._factory)
             self._disconnect = bridge.connect(session.spine, self.main)
             await session.open()
             self.main.opened(session)
-        except StyleEyesError as error:
+        except (StyleEyesError, DeviceError) as error:
             self.failure = error
-        except Exception as error:  # noqa: BLE001  a named border: said on the screen, never a traceback over it
-            self.failure = StyleEyesError(
-                "INTERNAL", f"{type(error).__name__}: {error}", "This is a fault of ours."
-            )
+        except Exception as error:  # noqa: BLE001  a named border: said on the screen, not dumped over it
+            print_fault(error)
+            self.failure = fault_of_ours(error)
         if self.failure is not None:
             self.main.failed(self.failure)
+
+    def exit(
+        self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None
+    ) -> None:
+        self._on_exit_wish()
+        super().exit(result, return_code, message)
 
     def _fatal_error(self) -> None:
         """Textual's last words would show every local variable, keys among them: ours never do."""
         if self._exception is not None:
-            os.write(2, "".join(traceback.format_exception(self._exception)).encode(errors="replace"))
+            print_fault(self._exception)
             kind = type(self._exception).__name__
             self._exit_renderables.append(Text(f"StyleEyes stopped by a fault of its own ({kind})."))
         self._close_messages_no_wait()

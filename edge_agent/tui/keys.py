@@ -45,8 +45,8 @@ KEYS: tuple[Key, ...] = (
         "prompt", "Enter", footer=True,
     ),
     Key(
-        "prompt.newline", "shift+enter,ctrl+j", "newline", "New line", "Go on writing on a new line.",
-        "prompt", "Ctrl+J or Shift+Enter",
+        "prompt.newline", "shift+enter,ctrl+j", "newline", "New line", "A new line (also Shift+Enter).",
+        "prompt", "Ctrl+J",
     ),
     Key(
         "prompt.earlier", "up", "earlier", "Earlier question", "With nothing typed: the question before.",

@@ -7,10 +7,10 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from device.clock import Clock
-from edge_agent.errors import EnvironmentLacksError, UsageError
 from edge_agent.tui.session_port import SessionFactory
 from edge_agent.tui.terminal import TerminalGuard, deadline
 
@@ -24,12 +24,14 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | None = None) -> int:
     """Runs the app until it is quit; the exit status of the program.
 
-    0 after a wished end, 1, 2 or 3 when the session could not be opened (its error is said once more
-    on stderr, since the screen is gone), 128 + signal after SIGTERM, SIGHUP or SIGINT. What libraries
-    print goes to `log_file`. Call it before anything imports OpenCV.
+    0 after a wished end, 1 after a fault of ours, 128 + signal after SIGTERM, SIGHUP or SIGINT. When
+    the session could not be opened, its StyleEyesError or DeviceError is raised once the terminal is
+    back, so that it is not lost with the screen. What libraries print goes to `log_file`. Call it
+    before anything imports OpenCV.
     """
     loop_holder: list[asyncio.AbstractEventLoop] = []
     stop: list[int] = []
+    screen_left = threading.Event()
 
     def terminal_gone() -> None:
         if loop_holder:
@@ -39,13 +41,14 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
     guard = TerminalGuard(log_file, terminal_gone)
 
     def last_act() -> None:
-        guard.restore_by_force("StyleEyes would not end by itself and was stopped.")
+        words = "StyleEyes would not end by itself and was stopped."
+        guard.restore_by_force(words, screen_up=not screen_left.is_set())
         os._exit(128 + stop[0] if stop else 1)
 
     with deadline(QUIT_SECONDS, last_act) as quitting, guard:
         from edge_agent.tui.app import StyleEyesApp
 
-        app = StyleEyesApp(session_factory, clock=clock)
+        app = StyleEyesApp(session_factory, clock=clock, on_exit=quitting.set)
 
         async def live() -> None:
             loop = asyncio.get_running_loop()
@@ -54,7 +57,6 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
             def on_signal(number: int) -> None:
                 if not stop:
                     stop.append(number)
-                    quitting.set()
                     app.exit(128 + number, return_code=128 + number)
 
             for number in _SIGNALS:
@@ -63,6 +65,7 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
                 await app.run_async()
             finally:
                 quitting.set()
+                screen_left.set()
                 patience = loop.call_later(SILENT_SECONDS, _say, "Closing camera and tools…")
                 with contextlib.suppress(TimeoutError):
                     await app.close_session()
@@ -74,12 +77,9 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
         asyncio.run(live())
     if stop:
         return 128 + stop[0]
-    if app.failure is None:
-        return app.return_code or 0
-    _say(f"styleeyes: {app.failure}")
-    if isinstance(app.failure, UsageError):
-        return 2
-    return 3 if isinstance(app.failure, EnvironmentLacksError) else 1
+    if app.failure is not None:
+        raise app.failure
+    return app.return_code or 0
 
 
 def _say(words: str) -> None:

@@ -71,7 +71,7 @@ class SessionPort(Protocol):
     def camera(self) -> CameraView: ...
 
     async def open(self) -> None:
-        """Opens camera, tools and model. Raises StyleEyesError; may take seconds."""
+        """Opens camera, tools and model. Raises StyleEyesError or DeviceError; may take seconds."""
         ...
 
     async def ask(self, question: str, /) -> object:

@@ -100,12 +100,12 @@ class TerminalGuard:
         self._saved = None
         self._reset_line()
 
-    def restore_by_force(self, words: str) -> None:
-        """For the moment before a hard exit: modes off, line settings back, `words` on the terminal."""
+    def restore_by_force(self, words: str, *, screen_up: bool) -> None:
+        """For the moment before a hard exit: line settings back, modes off, `words` on the terminal."""
         self._reset_line()
         if self._saved is not None and os.isatty(self._saved[1]):
             with contextlib.suppress(OSError):
-                os.write(self._saved[1], f"{_RESTORE}{words}\r\n".encode())
+                os.write(self._saved[1], f"{_RESTORE if screen_up else ''}{words}\r\n".encode())
 
     def _reset_line(self) -> None:
         if self._attributes is not None:

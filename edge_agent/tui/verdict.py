@@ -35,6 +35,11 @@ class Verdict:
     ask_to_see_tag: bool = False
     others: tuple[str, ...] = ()
 
+    @property
+    def weight(self) -> float:
+        """For choosing among several rounds: any style before none, then the more certain one."""
+        return -1.0 if self.style_id is None else self.confidence or 0.0
+
 
 def products_in(result: JsonValue) -> dict[str, Product]:
     """The products of a `search_catalog` result by style id."""

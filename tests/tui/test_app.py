@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from device.errors import DeviceError
 from edge_agent.errors import EnvironmentLacksError
-from edge_agent.events import AnswerDelta, CameraChanged, Notice, TurnFinished
+from edge_agent.events import AnswerDelta, CameraChanged, Notice, ToolFinished, ToolStarted, TurnFinished
+from edge_agent.json_types import JsonObject
 from edge_agent.tui.app import StyleEyesApp
 from edge_agent.tui.screens.detail import DetailScreen
 from edge_agent.tui.screens.help import HelpScreen
@@ -32,7 +34,7 @@ async def test_a_question_is_answered_with_every_step_in_the_log(session: Script
     for piece in (
         "is it red",
         "That looks like the Atlas Fleece Jacket",
-        "MT01 Atlas Fleece Jacket  87 % sure",
+        "◆ MT01 Atlas Fleece Jacket  confidence 87 %",
         "89.00 USD on 2026-03-02",
         "✓ search_catalog",
         "✓ db.query  2 rows",
@@ -97,7 +99,7 @@ async def test_a_fault_in_the_session_is_said_and_the_screen_lives_on(session: S
     session.ask = broken  # type: ignore[method-assign]
     async with opened(session) as (app, pilot):
         await pilot.press("enter")
-        await until(pilot, lambda: "INTERNAL: ZeroDivisionError" in text(app))
+        await until(pilot, lambda: "ZeroDivisionError" in text(app))
         assert app.is_running
 
 
@@ -277,3 +279,47 @@ async def test_an_answer_that_was_not_streamed_is_shown_whole(session: ScriptedS
     async with opened(session) as (app, pilot):
         await ask(app, pilot)
         await until(pilot, lambda: "A red jacket." in text(app))
+
+
+async def test_several_rounds_of_matching_give_one_card_with_the_best(session: ScriptedSession) -> None:
+    async def rounds(session: ScriptedSession, turn: str, question: str) -> None:
+        emit = session.spine.emit
+        verdicts: list[JsonObject] = [
+            {"best": None, "confidence": 0.9, "candidates": []},
+            {"best": "A1", "confidence": 0.4, "candidates": [], "askToSeeTag": True},
+            {"best": "B2", "confidence": 0.3, "candidates": []},
+        ]
+        for n, verdict in enumerate(verdicts):
+            emit(
+                ToolStarted(call_id="c", tool="match_garment", source_hash="", input={}, frame=None),
+                span=f"t{n}",
+                parent=turn,
+            )
+            emit(ToolFinished(ok=True, ms=1.0, result=verdict), span=f"t{n}")
+        emit(TurnFinished(ok=True, answer="Perhaps A1.", ms=5.0), span=turn)
+
+    session._script = rounds
+    async with opened(session) as (app, pilot):
+        await ask(app, pilot)
+        await until(pilot, lambda: "◇ closest: A1  confidence 40 %" in text(app))
+        assert "B2" not in text(app).split("Tool log")[0]
+        assert "no style matched" not in text(app)
+
+
+async def test_the_camera_says_more_than_its_state_when_there_is_more_to_say() -> None:
+    for size in ((60, 20), (80, 24), (120, 40)):
+        session = ScriptedSession(StillClock())
+        session.camera.status.words = "live, very dark"
+        async with opened(session, size) as (app, pilot):
+            await until(pilot, lambda app=app: "live, very dark" in text(app))  # type: ignore[misc]
+            assert "● live" in text(app)
+
+
+async def test_after_a_failed_start_the_error_is_kept_for_the_program() -> None:
+    async def failing() -> None:
+        raise DeviceError("CAMERA_BUSY", "Camera 0 is in use by another program.", "Close that program.")
+
+    session = ScriptedSession(StillClock(), opening=failing)
+    async with opened(session, (80, 24)) as (app, pilot):
+        await until(pilot, lambda: "Close that program." in text(app))
+    assert isinstance(app.failure, DeviceError)

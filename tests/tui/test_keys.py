@@ -8,7 +8,8 @@ from rich.cells import cell_len
 
 from edge_agent.session.span_text import GLYPHS
 from edge_agent.tui.keys import KEYS, bindings
-from edge_agent.tui.screens.help import help_content
+from tests.tui.screen import opened, text, until
+from tests.tui.scripted_session import ScriptedSession, StillClock
 
 
 def test_every_key_has_id_label_and_tooltip_of_its_own() -> None:
@@ -22,8 +23,11 @@ def test_no_key_means_two_things_in_one_place() -> None:
     assert max(pressed.values()) == 1
 
 
-def test_help_tells_every_key() -> None:
-    told = help_content("prompt").plain
+async def test_help_tells_every_key() -> None:
+    async with opened(ScriptedSession(StillClock()), (120, 60)) as (app, pilot):
+        await pilot.press("f1")
+        await until(pilot, lambda: "In the tool log" in text(app))
+        told = text(app)
     assert all(key.shown_as in told and key.tooltip in told for key in KEYS)
 
 

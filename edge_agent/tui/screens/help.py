@@ -6,12 +6,13 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
 from edge_agent.session.span_text import GLYPHS
+from edge_agent.session.span_tree import State
 from edge_agent.tui.keys import Place, bindings, by_place
 
 _PLACE_TITLES: dict[Place, str] = {
@@ -21,7 +22,11 @@ _PLACE_TITLES: dict[Place, str] = {
     "details": "In the details",
     "anywhere": "Anywhere",
 }
-_GLYPH_WORDS = {
+_INTRODUCTION = (
+    "Point the camera at a garment and ask. StyleEyes takes the sharpest fresh frame, searches the "
+    "catalog and compares photos; every step is a row of the tool log."
+)
+_GLYPH_WORDS: dict[State, str] = {
     "running": "running",
     "ok": "done",
     "failed": "failed",
@@ -30,33 +35,15 @@ _GLYPH_WORDS = {
 }
 
 
-def help_content(first: Place) -> Content:
-    """The key table in words, the place the reader comes from first."""
-    places = sorted(by_place(), key=lambda item: item[0] != first)
-    lines: list[Content] = [
-        Content.assemble(
-            "Point the camera at a garment and ask. StyleEyes takes the sharpest fresh frame, searches the "
-            "catalog and compares photos; every step is a row of the tool log.\n"
-        )
-    ]
-    for place, keys in places:
-        lines.append(Content.styled(_PLACE_TITLES[place], "bold $primary"))
-        for key in keys:
-            lines.append(
-                Content.assemble((f"  {key.shown_as:<22}", "bold $secondary"), (key.tooltip, "$foreground"))
-            )
-        lines.append(Content(""))
-    lines.append(Content.styled("Signs", "bold $primary"))
-    signs = "   ".join(f"{glyph} {_GLYPH_WORDS[state]}" for state, glyph in GLYPHS.items())
-    lines.append(Content(f"  {signs}"))
-    lines.append(
-        Content("  Camera: ● live   ◌ starting   ◐ stalled or frozen   ■ ended   ○ paused   ✗ trouble")
-    )
-    return Content("\n").join(lines)
+_SIGNS = (
+    ("  ".join(GLYPHS.values()), f"in the log: {', '.join(_GLYPH_WORDS[state] for state in GLYPHS)}"),
+    ("● ◌ ◐", "camera: live, starting, stalled or frozen"),
+    ("■ ○ ✗", "camera: ended, paused or closed, in trouble"),
+)
 
 
 class HelpScreen(ModalScreen[None]):
-    """Any of the details' keys, or F1 again, closes it."""
+    """The place the reader comes from is told first. Esc, or F1 again, closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *(binding for binding in bindings("details") if binding.id == "details.close"),
@@ -70,5 +57,21 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help") as pane:
             pane.border_title = "Help"
-            yield Static(help_content(self._first))
-        yield Footer(show_command_palette=False)
+            yield Static(Content(_INTRODUCTION), classes="help-text")
+            for place, keys in sorted(by_place(), key=lambda item: item[0] != self._first):
+                yield Static(Content(_PLACE_TITLES[place]), classes="help-title")
+                for key in keys:
+                    yield _row(key.shown_as, key.tooltip)
+            yield Static(Content("Signs"), classes="help-title")
+            for glyph, words in _SIGNS:
+                yield _row(glyph, words)
+        yield Footer(compact=True, show_command_palette=False)
+
+
+def _row(key: str, words: str) -> Horizontal:
+    """Two columns, so that long words wrap under themselves."""
+    return Horizontal(
+        Static(Content(key), classes="help-key"),
+        Static(Content(words), classes="help-text"),
+        classes="help-row",
+    )

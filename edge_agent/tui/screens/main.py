@@ -13,12 +13,15 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from device.clock import Clock
+from device.errors import DeviceError
 from edge_agent.errors import StyleEyesError
 from edge_agent.events import ErrorInfo, ToolStarted
 from edge_agent.session.span_text import MAX_CALLS, duration, error_words
 from edge_agent.session.span_tree import Change, SpanNode, SpanTree
+from edge_agent.text import sanitise
 from edge_agent.tui import bridge
 from edge_agent.tui.cells import steady
+from edge_agent.tui.faults import fault_of_ours, print_fault
 from edge_agent.tui.keys import Place, bindings
 from edge_agent.tui.screens.detail import DetailScreen
 from edge_agent.tui.verdict import MATCH_TOOL, SEARCH_TOOL, Product, products_in, verdict_in
@@ -102,16 +105,15 @@ class MainScreen(Screen[None]):
             lines.append((f"\nThe offline model answers: {facts.model_reason}.", "$quiet"))
         if session.camera.newest() is None:
             words = session.camera.status.words
-            lines.append((steady(f"\nNo picture yet: {words}"), "$warning"))
+            lines.append((steady(sanitise(f"\nNo picture yet: {words}")), "$warning"))
         self._talk.welcome(Content.assemble(*lines))
         self._show_activity()
 
-    def failed(self, error: StyleEyesError) -> None:
+    def failed(self, error: StyleEyesError | DeviceError) -> None:
         """The session did not open; the screen stays so that the reason can be read."""
         self._camera.stop("The session did not open.")
         self._status.show_activity("✗ not started", "bold $error")
-        info = ErrorInfo(code=error.code, message=error.message, hint=error.hint)
-        self._talk.start_failed(error_words(info))
+        self._talk.start_failed(_words_of(error))
 
     @property
     def ready(self) -> bool:
@@ -205,7 +207,7 @@ class MainScreen(Screen[None]):
             tools = [child for child in turn.children if child.kind == "tool"]
             calls = f" · {tools[-1].capability_calls}/{MAX_CALLS} calls" if tools else ""
             self._status.show_activity(
-                f"… {self._doing().rstrip('…')} {duration(turn.elapsed_ms(now))}{calls}", "bold $warning"
+                f"… {self._doing().rstrip('…')} · {duration(turn.elapsed_ms(now))}{calls}", "bold $warning"
             )
         elif turn is not None and turn.finish is not None:
             word, style = (
@@ -241,11 +243,10 @@ class MainScreen(Screen[None]):
         try:
             await session.ask(question)
         except StyleEyesError as error:
-            info = ErrorInfo(code=error.code, message=error.message, hint=error.hint)
-            self._talk.trouble(error_words(info))
+            self._talk.trouble(_words_of(error))
         except Exception as error:  # noqa: BLE001  a named border: the screen outlives any one turn
-            self._talk.trouble(f"INTERNAL: {type(error).__name__}: {error}\nThis is a fault of ours.")
-            self.log.error(repr(error))
+            print_fault(error)
+            self._talk.trouble(_words_of(fault_of_ours(error)))
         finally:
             self._set_asking(False)
 
@@ -299,3 +300,7 @@ class MainScreen(Screen[None]):
         if isinstance(self.focused, SpanLog):
             return "tool log"
         return "prompt" if isinstance(self.focused, Prompt) else "main screen"
+
+
+def _words_of(error: StyleEyesError | DeviceError) -> str:
+    return error_words(ErrorInfo(code=error.code, message=error.message, hint=error.hint))

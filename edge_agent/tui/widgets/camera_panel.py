@@ -13,7 +13,9 @@ from textual.widgets import Static
 from device.clock import Clock
 from device.errors import DeviceError
 from device.frame import FRESH_S
-from edge_agent.session.span_text import bar
+from edge_agent.session.span_text import bar, duration
+from edge_agent.text import sanitise
+from edge_agent.tui.cells import steady
 from edge_agent.tui.half_blocks import fit, strips
 from edge_agent.tui.widgets.preview import Preview
 
@@ -104,12 +106,12 @@ class CameraPanel(Vertical):
         status, frame = camera.status, camera.newest()
         if status.epoch != self._epoch:
             self._epoch, self._drawn, self._sharpest = status.epoch, None, 0.0
-            self._preview.show_words(status.words)
+            self._preview.show_words(sanitise(status.words))
         age_s = None if frame is None else self._clock.monotonic() - frame.received
         if frame is None or age_s is None or age_s > FRESH_S - self.period:
             # a period early, so that nothing over 15.0 s old is still there at the next look
             self._drawn = None
-            self._preview.show_words(status.words)
+            self._preview.show_words(sanitise(status.words))
         else:
             await self._draw_frame(frame)
         self._describe(status, age_s)
@@ -129,13 +131,20 @@ class CameraPanel(Vertical):
         glyph, colour = state_look(status.state)
         narrow = self.content_size.width < 32
         parts = [Content.styled(f"{glyph} {status.state}", f"bold {colour}")]
-        if age_s is not None:
+        if age_s is None and status.age_ms is not None:
+            parts.append(Content.styled(f"last picture {duration(status.age_ms)} ago", "$error"))
+        elif age_s is not None:
             fresh = max(0.0, 1 - age_s / FRESH_S)
             gauge = "$success" if fresh > 0.8 else "$warning" if fresh > 0.3 else "$error"
             parts.append(Content.styled(bar(fresh, 4 if narrow else 6), gauge))
             parts.append(Content.styled(f"{age_s:.1f} s old", "$foreground"))
         self._state_line.update(Content("  ").join(parts))
-        self._figures_line.update(self._figures(status, narrow))
+        # a state may need more words than its name: said below the picture, even where room is scarce
+        words = steady(sanitise(status.words))
+        more = self._preview.has_picture and words.rstrip(".").lower() != status.state
+        self._figures_line.set_class(more, "-words")
+        shown = Content.styled(words, "$warning") if more else self._figures(status, narrow)
+        self._figures_line.update(shown)
 
     def _figures(self, status: CameraStatusView, narrow: bool) -> Content:
         parts: list[Content] = []

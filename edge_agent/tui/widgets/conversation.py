@@ -41,6 +41,7 @@ class Conversation(VerticalScroll, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id="talk")
         self._answering: tuple[str, Entry] | None = None
+        self._card: tuple[Verdict, Entry] | None = None
         self._pieces: list[str] = []
         self._dirty = False
         self._doing = ""
@@ -64,7 +65,7 @@ class Conversation(VerticalScroll, can_focus=True):
                 ("You", "bold $primary"), (f"  {_clock_time(at)}\n", "$quiet"), steady(question)
             ),
         )
-        self._pieces = []
+        self._pieces, self._card = [], None
         entry = self._add("agent", self._answer_so_far("", "thinking…"))
         self._answering = (turn, entry)
 
@@ -97,8 +98,15 @@ class Conversation(VerticalScroll, can_focus=True):
         self.trouble("Nothing can be asked now.\nCtrl+Q quits; start again when this is mended.")
 
     def matched(self, verdict: Verdict, product: Product | None) -> None:
-        """The matched style as a card, under the answer, where it is seen at any size."""
-        self._add("card", _card(verdict, product))
+        """The matched style as a card, under the answer, where it is seen at any size.
+
+        An answer may compare in several rounds: its one card shows the best of them.
+        """
+        if self._card is None:
+            self._card = verdict, self._add("card", _card(verdict, product))
+        elif verdict.weight > self._card[0].weight:
+            self._card = verdict, self._card[1]
+            self._card[1].update(_card(verdict, product))
 
     def noticed(self, notice: Notice) -> None:
         """Something a person should know that belongs to no turn."""
@@ -157,14 +165,15 @@ def _clock_time(wall: str) -> str:
 
 
 def _card(verdict: Verdict, product: Product | None) -> Content:
-    sure = "" if verdict.confidence is None else f"{verdict.confidence * 100:.0f} % sure"
+    sure = "" if verdict.confidence is None else f"confidence {verdict.confidence * 100:.0f} %"
     lines: list[Content] = []
     if verdict.style_id is None:
         lines.append(Content.assemble(("◇ no style matched", "bold $warning"), (f"  {sure}", "$quiet")))
     else:
         name = product.name if product is not None else ""
-        title = steady(f"◆ {verdict.style_id} {name}".rstrip())
-        lines.append(Content.assemble((title, "bold $accent"), (f"  {sure}", "$foreground")))
+        kind = "◇ closest:" if verdict.ask_to_see_tag else "◆"
+        title = steady(f"{kind} {verdict.style_id} {name}".rstrip())
+        lines.append(Content.assemble((title, "bold $accent"), (f"  {sure}", "$quiet")))
     if product is not None and (product.brand or product.price):
         facts = " · ".join(part for part in (product.brand, product.price) if part)
         lines.append(Content.styled(steady(facts), "$quiet"))

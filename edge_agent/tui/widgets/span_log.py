@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text, TextType
 from textual.binding import BindingType
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
@@ -19,6 +21,7 @@ from edge_agent.session.span_tree import SpanNode, State
 from edge_agent.tui.cells import steady
 from edge_agent.tui.keys import bindings
 
+EMPTY_WORDS = "Every step of an answer appears here: tools, queries, photos, model calls."
 _EMPTY = Text("")
 _STATE_CLASS: dict[State, str] = {
     "running": "span-log--running",
@@ -63,6 +66,9 @@ class SpanLog(Tree[SpanNode]):
         self._newest_tool: SpanNode | None = None
         self._chosen = False
 
+    def on_mount(self) -> None:
+        self.anchor()
+
     def process_label(self, label: TextType) -> Text:
         """Labels are made from the entries when drawn; what Tree would keep is not used."""
         return _EMPTY
@@ -79,7 +85,7 @@ class SpanLog(Tree[SpanNode]):
     @property
     def following(self) -> bool:
         """Whether new entries scroll into view."""
-        return not self._chosen and self.scroll_offset.y >= self.max_scroll_y
+        return not self._anchor_released
 
     @property
     def subject(self) -> SpanNode | None:
@@ -90,15 +96,12 @@ class SpanLog(Tree[SpanNode]):
 
     def take(self, changed: Iterable[SpanNode], removed: Iterable[SpanNode]) -> None:
         """Brings the rows up to date; `changed` parents come before their children."""
-        follow = self.following
         for node in removed:
             self._running_spans.pop(node.id, None)
             if (gone := self._rows.pop(node.id, None)) is not None and gone in self.root.children:
                 gone.remove()
         for node in changed:
             self._take_one(node)
-        if follow:
-            self.call_after_refresh(self._to_bottom)
 
     def _take_one(self, node: SpanNode) -> None:
         if node.running and node.kind != "session":
@@ -130,8 +133,12 @@ class SpanLog(Tree[SpanNode]):
             if (known := self._rows.get(node_id)) is not None and known.line >= 0:
                 known.refresh()
 
-    def _to_bottom(self) -> None:
-        self.scroll_end(animate=False, immediate=True)
+    def render_line(self, y: int) -> Strip:
+        if self._rows or y != 0:
+            return super().render_line(y)
+        quiet = self.rich_style + self.get_component_rich_style("span-log--quiet", partial=True)
+        words = Strip([Segment(_cut(EMPTY_WORDS, self.size.width), quiet)])
+        return words.adjust_cell_length(self.size.width, self.rich_style)
 
     def render_label(self, node: TreeNode[SpanNode], base_style: Style, style: Style) -> Text:
         entry = node.data
@@ -169,30 +176,34 @@ class SpanLog(Tree[SpanNode]):
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[SpanNode]) -> None:
         event.stop()
-        self._chosen = True
+        self._choose()
 
     def action_cursor_down(self) -> None:
         self._choose_by_key(super().action_cursor_down)
         if self.cursor_line == self.last_line:
-            self._chosen = False
+            self.action_follow()
 
     def action_cursor_up(self) -> None:
         self._choose_by_key(super().action_cursor_up)
 
-    def _choose_by_key(self, move: object) -> None:
+    def _choose_by_key(self, move: Callable[[], None]) -> None:
         if not self.root.children:
             return
         if self.cursor_line == -1:
             self.cursor_line = self.last_line
             self.scroll_to_line(self.cursor_line, animate=False)
-        elif callable(move):
+        else:
             move()
+        self._choose()
+
+    def _choose(self) -> None:
         self._chosen = True
+        self.release_anchor()
 
     def action_follow(self) -> None:
         self._chosen = False
-        self.cursor_line = -1 if not self.root.children else self.last_line
-        self._to_bottom()
+        self.cursor_line = self.last_line if self.root.children else -1
+        self.anchor()
 
     def action_fold(self) -> None:
         node = self.cursor_node
@@ -231,7 +242,7 @@ class SpanLog(Tree[SpanNode]):
             above.expand()
             above = above.parent
         _ = self.last_line  # builds the lines, so that the row knows where it is
-        self._chosen = True
+        self._choose()
         self.move_cursor(known)
 
     def action_open_details(self) -> None:
