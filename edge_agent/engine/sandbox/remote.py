@@ -75,6 +75,10 @@ class RemoteGuest:
             await self.kill()
             raise
 
+    def warm_up(self) -> None:
+        """Makes the first load and run quicker, while nobody waits: for spares."""
+        self._wire.send(framing.pack({"t": "warm"}))
+
     async def load(self, source: bytes, filename: str, *, timeout_s: float) -> str:
         async with self._turn:
             self._require_alive()

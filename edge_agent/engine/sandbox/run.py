@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from edge_agent.engine.sandbox import untrusted
@@ -63,7 +62,8 @@ class Run:
         self._lines = self._logged = 0
         self._truncated = False
         self._codes: set[str] = set()
-        self.outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.outcome: asyncio.Future[str] = self._loop.create_future()
 
     def take(self, header: dict[str, Any], body: str) -> bool:
         """One frame of the guest. False: it broke the rules and has to be ended."""
@@ -73,16 +73,19 @@ class Run:
             return False
         if header.get("run") != self._id or self.outcome.done():
             return True
-        handlers: dict[str, Callable[[dict[str, Any], str], bool]] = {
-            "call": self._call,
-            "log": self._log,
-            "progress": self._progress,
-            "result": self._result,
-            "failed": self._failed,
-        }
-        kind = header.get("t")
-        handler = handlers.get(kind) if isinstance(kind, str) else None
-        return handler is not None and handler(header, body)
+        match header.get("t"):
+            case "call":
+                return self._call(header, body)
+            case "log":
+                return self._log(header, body)
+            case "progress":
+                return self._progress(header, body)
+            case "result":
+                return self._result(body)
+            case "failed":
+                return self._failed(header, body)
+            case _:
+                return False
 
     def fail(self, error: GuestError) -> None:
         if not self.outcome.done():
@@ -115,9 +118,7 @@ class Run:
         arguments = untrusted.checked_arguments(body)
         if arguments is None or method not in METHODS:
             return False
-        task = asyncio.get_running_loop().create_task(
-            self._answer(number, CapabilityRequest(method, arguments)), name=f"capability {method}"
-        )
+        task = self._loop.create_task(self._answer(number, CapabilityRequest(method, arguments)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
@@ -186,7 +187,7 @@ class Run:
             self._on_note(GuestNote("progress", "info", message, fraction=share))
         return True
 
-    def _result(self, _header: dict[str, Any], body: str) -> bool:
+    def _result(self, body: str) -> bool:
         try:
             text = untrusted.checked_result(body)
         except GuestError as error:

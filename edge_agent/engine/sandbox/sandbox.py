@@ -122,7 +122,9 @@ class _ForkingSandbox:
             # The guest just handed out is about to load: the spare is not made at its cost.
             await asyncio.sleep(0.03)
             while len(self._spares) < (_SPARES_ALONE if self._alone else _SPARES) and not self._closed:
-                self._spares.append(await self._new_guest())
+                spare = await self._new_guest()
+                spare.warm_up()
+                self._spares.append(spare)
         except EnvironmentLacksError:
             return  # the next guest() meets the same and says so
 

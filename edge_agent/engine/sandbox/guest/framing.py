@@ -43,13 +43,16 @@ for _codec in ("ascii", "utf-8", "utf-16-be"):
     codecs.lookup(_codec)
 
 
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+
+
 class FrameError(Exception):
     """The other side sent something that is no frame."""
 
 
 def pack(header: dict[str, Any], body: str = "null") -> bytes:
     """A whole frame, length included. `body` may be any JSON text. Raises FrameError if too large."""
-    head = json.dumps(header, separators=(",", ":"), allow_nan=False)
+    head = _encode(header)
     payload = f"{head}\n{body}".encode("ascii", ESCAPES)
     if len(payload) > MAX_FRAME or len(head) > MAX_HEADER:
         raise FrameError(f"a frame of {len(payload)} bytes is too large")

@@ -22,6 +22,14 @@ from edge_agent.engine.sandbox.guest.v8 import Isolate, ScriptError
 DATA_LIMIT = 232 * 1024 * 1024
 
 
+_TICK = b'{"t":"tick"}\nnull'
+_WARM_TOOL = """export const metadata = { title: "w" };
+export async function execute(ctx, input) { ctx.log("w", input); await null; return { a: ["w", 1, null] }; }
+"""
+_WARM_RUN = b"""{"t":"run","run":""}
+{"context":{"now":"","agent":{},"session":{},"recentTurns":[],"camera":{},"capabilities":["db"]},"input":{"a":1}}"""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the launcher gives every fork. `filter` is empty where seccomp is refused."""
@@ -63,10 +71,9 @@ class _Guest:
 
     def loop(self) -> NoReturn:
         while True:
-            left = None if self._wake is None else max(0.0, (self._wake - time.monotonic()) * 1000.0)
-            if left == 0.0 or not self._poll.poll(left):
+            if self._wake is not None and not self._poll.poll(self._milliseconds_left()):
                 self._wake = None
-                self._forward(self._isolate.pump(b'{"t":"tick"}\nnull'))
+                self._forward(self._isolate.pump(_TICK))
                 continue
             data = self._channel.recv(1 << 18)
             if not data:
@@ -74,8 +81,19 @@ class _Guest:
             for payload in self._buffer.feed(data):
                 if payload.startswith(b'{"t":"load"'):
                     self._load(payload)
+                elif payload.startswith(b'{"t":"warm"'):
+                    self._warm_up()
                 else:
                     self._forward(self._isolate.pump(payload))
+
+    def _milliseconds_left(self) -> float:
+        return 0.0 if self._wake is None else max(0.0, (self._wake - time.monotonic()) * 1000.0)
+
+    def _warm_up(self) -> None:
+        """Goes the way of a load and a run with a tool of our own, while nobody waits for it."""
+        module = module_form.rewrite(_WARM_TOOL, "warm.js")
+        self._isolate.define_module(module.code, run=True)
+        self._isolate.pump(_WARM_RUN)
 
     def _load(self, payload: bytes) -> None:
         header, body = framing.parse(payload)
