@@ -43,8 +43,13 @@ export const timeoutMs = 10000;
 // What a match is worth. The kind of garment counts most, then its colour; "dark" or "long" hardly at all.
 // `near` is a garment of another kind that an eye may take for it, `broader` a kind that it belongs to.
 const WEIGHTS = {
-  garment: 3, near: 1, broader: 0.3, color: 2, gender: 2, detail: 1, modifier: 0.3, mentioned: 0.5, slip: 0.7,
+  garment: { asTyped: 3.4, inName: 3.2, inKind: 3, mentioned: 1.4, near: 1, broader: 0.3 },
+  color: { itself: 2, mentioned: 0.5 },
+  gender: 2,
+  detail: 1,
+  modifier: 0.3,
 };
+const SLIP = 0.7; // of what it would be worth without the spelling mistake
 const MAX_QUERY_LENGTH = 1000;
 const MAX_WORDS = 24;
 const LONGEST_FORM = 3; // words in the longest entry of search_words: "zip up jacket"
@@ -277,17 +282,20 @@ function knownParts(form, words, meaning) {
   if (kind === "gender") return [wordPart([...same, "unisex"], form, WEIGHTS.gender, `for ${same[0]}`, "gender")];
   if (kind === "color") {
     return [
-      wordPart([...same, ...broader], form, WEIGHTS.color, `color: ${form}`, "name colors"),
-      wordPart(same, `${form} mentioned`, WEIGHTS.mentioned, `mentions ${form}`, "description"),
+      wordPart([...same, ...broader], form, WEIGHTS.color.itself, `color: ${form}`, "name colors"),
+      wordPart(same, `${form} mentioned`, WEIGHTS.color.mentioned, `mentions ${form}`, "description"),
     ];
   }
   if (kind === "garment") {
+    const worth = WEIGHTS.garment;
     const parts = [
-      wordPart(same, form, WEIGHTS.garment, `kind: ${form}`, "name kind"),
-      wordPart(same, form, WEIGHTS.mentioned, `mentions ${form}`, "description"),
+      wordPart(words, form, worth.asTyped, `name: ${form}`, "name", " AND "),
+      wordPart(same, form, worth.inName, `kind: ${form}`, "name"),
+      wordPart(same, form, worth.inKind, `kind: ${form}`, "kind"),
+      wordPart(same, form, worth.mentioned, `mentions ${form}`, "description"),
     ];
-    if (near.length) parts.push(wordPart(near, form, WEIGHTS.near, `near ${form}`, "name kind"));
-    if (broader.length) parts.push(wordPart(broader, form, WEIGHTS.broader, `may be ${form}`, "name kind"));
+    if (near.length) parts.push(wordPart(near, form, worth.near, `near ${form}`, "name kind"));
+    if (broader.length) parts.push(wordPart(broader, form, worth.broader, `may be ${form}`, "name kind"));
     // "quilted jacket" is a puffer; what else it says, "quilted", is looked for as well.
     return words.length > 1 ? [...parts, ...words.flatMap((word) => addedParts(word, meaning))] : parts;
   }
@@ -311,17 +319,17 @@ function wordParts(word, meaning, isLast) {
     parts.push(wordPart(meaning.endings, word, WEIGHTS.detail, `begins with ${word}`));
   }
   for (const slip of meaning.slips.get(word) ?? []) {
-    const weight = WEIGHTS.slip * (WEIGHTS[slip.kind] ?? WEIGHTS.detail);
+    const worth = slip.kind === "garment" ? WEIGHTS.garment.inKind : WEIGHTS.detail;
     const columns = slip.kind === "garment" ? "name kind" : "";
-    parts.push(wordPart([slip.term], word, weight, `${slip.word} for ${word}`, columns));
+    parts.push(wordPart([slip.term], word, SLIP * worth, `${slip.word} for ${word}`, columns));
   }
   return parts;
 }
 
-// One FTS5 expression: any of the terms, each quoted, so that no text can be taken for syntax.
-function wordPart(terms, concept, weight, label, columns = "") {
-  const any = terms.map((term) => `"${term.replaceAll('"', '""')}"`).join(" OR ");
-  return { where: "words", match: columns ? `{${columns}} : (${any})` : any, concept, weight, label };
+// One FTS5 expression: any of the terms (or all), each quoted, so that no text can be taken for syntax.
+function wordPart(terms, concept, weight, label, columns = "", join = " OR ") {
+  const wanted = terms.map((term) => `"${term.replaceAll('"', '""')}"`).join(join);
+  return { where: "words", match: columns ? `{${columns}} : (${wanted})` : wanted, concept, weight, label };
 }
 
 // Thai, Lao, Burmese, Khmer, kana, Chinese characters, Hangul.
@@ -334,7 +342,7 @@ const STRETCHES =
 
 function scriptParts(run) {
   const stretches = run.match(STRETCHES) ?? [];
-  const parts = [scriptPart(run, WEIGHTS.garment)];
+  const parts = [scriptPart(run, WEIGHTS.garment.inKind)];
   return stretches.length > 1 ? [...parts, ...stretches.map((text) => scriptPart(text, WEIGHTS.detail))] : parts;
 }
 

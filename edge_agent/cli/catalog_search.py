@@ -29,7 +29,7 @@ from edge_agent.text import one_line, sanitise
 SEARCH_TOOL = "search_catalog"
 
 
-class _BareHost:
+class BareHost:
     """A search at a desk: no camera, no model, no conversation."""
 
     async def snapshot(self) -> CameraSnapshot:
@@ -52,7 +52,7 @@ class _BareHost:
 async def search(home: Home, agent: AgentFolder, arguments: Mapping[str, JsonValue]) -> ToolOutcome:
     """One call of the agent's `search_catalog`. Raises StyleEyesError where its tools cannot be opened."""
     clock = SystemClock()
-    host = _BareHost()
+    host = BareHost()
     identity = SessionIdentity("catalog-search", "demo", agent.id, agent.id)
     sandbox = open_sandbox(os.environ)
     engine = ToolEngine(home, sandbox, Spine(clock), clock)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 GARMENTS: dict[str, str] = {
     "tshirt": "tee, tee shirt, t shirt, tshirt, v tee",
-    "tanktop": "tank, tank top, singlet, sleeveless top, sleeveless tee, racerback",
+    "tanktop": "tank, tank top, vest top, singlet, sleeveless top, sleeveless tee, racerback",
     "camisole": "camisole, cami",
     "bra": "bra, sports bra, bra top, bralette, crop bra",
     "hoodie": "hoodie, hoody, hoodlie, hooded sweatshirt, hooded top, hooded jumper, hooded sweater",
     "sweatshirt": "sweatshirt, sweat shirt, sweat top, pullie",
-    "sweater": "sweater, jumper, pullover, jersey, knitwear, knit top, knitted top",
+    "sweater": "sweater, jumper, jersey, knitwear, knit top, knitted top",
+    "pullover": "pullover, pull over, slipover",
     "cardigan": "cardigan, cardie",
     "fleece": "fleece, fleece top",
     "jacket": "jacket, shell, jackshirt, track top, track jacket",
@@ -75,6 +76,7 @@ INCLUDED_IN: dict[str, str] = {
     "hoodie": "top, sweatshirt",
     "sweatshirt": "top",
     "sweater": "top",
+    "pullover": "top",
     "cardigan": "top, sweater",
     "fleece": "top",
     "tunic": "top",
@@ -107,7 +109,8 @@ INCLUDED_IN: dict[str, str] = {
 """Narrower term → the broader ones that also find it."""
 
 NEAR: dict[str, str] = {
-    "sweater": "sweatshirt, hoodie, fleece, cardigan",
+    "sweater": "pullover, sweatshirt, hoodie, fleece, cardigan",
+    "pullover": "sweater, sweatshirt",
     "sweatshirt": "sweater, hoodie, fleece",
     "hoodie": "sweatshirt, fleece",
     "cardigan": "sweater, jacket",
@@ -171,7 +174,8 @@ DETAILS: dict[str, str] = {
     "funnelneck": "funnel neck, mock neck, high neck, turtleneck, turtle neck, roll neck, polo neck, "
     "stand collar",
     "hood": "hood, hooded",
-    "striped": "striped, stripe, stripy, stripey, pinstripe, pinstriped, pin stripe",
+    "striped": "striped, stripe, stripy, stripey",
+    "pinstripe": "pinstripe, pinstriped, pin stripe, pin striped",
     "checked": "checked, check, checkered, chequered, plaid, tartan, gingham, buffalo check",
     "floral": "floral, flower, flowery, flowered",
     "dotted": "dotted, polka dot, spotted, spotty, dot",
@@ -195,6 +199,13 @@ DETAILS: dict[str, str] = {
     "warmup": "warm up, warmup",
     "allweather": "all weather, allweather",
 }
+
+DETAILS_INCLUDED_IN: dict[str, str] = {
+    "pinstripe": "striped",
+    "fullzip": "zip",
+    "halfzip": "zip",
+}
+"""Narrower detail → the broader one that also finds it."""
 
 GENDERS: dict[str, str] = {
     "men": "men, man, mens, male, gents, gentleman, gentlemen, guy",

@@ -113,7 +113,7 @@ _BRITISH = {"gray": "grey", "multicolor": "multicolour"}
 
 
 def _split(forms: str) -> list[str]:
-    return [form.strip() for form in forms.split(",")]
+    return [form.strip() for form in forms.split(",") if form.strip()]
 
 
 @lru_cache(maxsize=1)
@@ -146,22 +146,25 @@ def preferred_terms(words: list[str]) -> Iterator[SearchWord]:
 
 
 def index_terms(words: list[str]) -> Iterator[str]:
-    """What the index holds for a text: preferred terms, and what each word of a longer form means alone.
+    """What the index holds for a text: preferred terms, the words as written, and what each means alone.
 
-    So `yoga pants` is found by `leggings`, by `yoga` and by `pants`.
+    So `yoga pants` is found by `leggings`, by `yoga` and by `pants`, and `tights` before other leggings
+    where somebody says `tights`.
     """
     preferred = _preferred()
     for row in preferred_terms(words):
         yield row.term
-        parts = row.form.split(" ")
-        if len(parts) > 1:
-            alone = (preferred[part].term if part in preferred else part for part in parts)
-            yield from (term for term in alone if term != row.term)
+        written = row.form.split(" ")
+        yield from (word for word in written if word != row.term)
+        if len(written) > 1:
+            alone = {preferred[word].term for word in written if word in preferred}
+            yield from sorted(alone - {row.term, *written})
+        yield from _split(vocabulary.DETAILS_INCLUDED_IN.get(row.term, "")) if row.kind == "detail" else ()
 
 
 def broader_terms(terms: Iterable[str]) -> set[str]:
     """The broader garments that include any of `terms`."""
-    return {other for term in terms for other in _split(vocabulary.INCLUDED_IN.get(term, "")) if other}
+    return {other for term in terms for other in _split(vocabulary.INCLUDED_IN.get(term, ""))}
 
 
 @lru_cache(maxsize=65_536)
