@@ -17,7 +17,7 @@ from scripts.vision_training.views import Views
 
 KEPT, SHRINK, SIZE = 256, 0.6, 96
 RIDGE = 1.0
-MADE_WEIGHT = 0.3
+MADE_WEIGHT = 0.1
 """A made case against a given one: they are many, and harder than what a search brings."""
 BASIC_TERMS = COLOUR_TERMS
 

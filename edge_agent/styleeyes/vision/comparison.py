@@ -12,9 +12,9 @@ from edge_agent.styleeyes.vision.heads import Heads
 from edge_agent.styleeyes.vision.looks import FrameLook, Look, RegionLook
 from edge_agent.styleeyes.vision.regions import Region
 
-SAME_AT = 0.5
+SAME_AT = 0.55
 """Below this calibrated probability the answer is "none of these"."""
-CONFIDENT_AT = 0.85
+CONFIDENT_AT = 0.9
 """From this probability on, and in fair light, an exact style may be named."""
 _COLOUR_AGREES = -1.05
 _COLOUR_DIFFERS = -1.5

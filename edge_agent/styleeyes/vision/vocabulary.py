@@ -1,4 +1,4 @@
-"""Catalog words for garments: the region each covers, and words that mean nearly the same."""
+"""Catalog words for garments: which region of the body each covers."""
 
 from __future__ import annotations
 
@@ -22,21 +22,6 @@ _PATTERNS = {
 }
 _SHIRT_DRESS = re.compile(r"\bdress (?:shirt|pant|trouser|shoe|sock)", re.IGNORECASE)
 _SHORT_SLEEVE = re.compile(r"\bshort[- ]sleeved?\b", re.IGNORECASE)
-
-BROADER: dict[str, tuple[str, ...]] = {
-    "jacket": ("hoodie", "sweatshirt", "coat"),
-    "hoodie": ("sweatshirt", "jacket"),
-    "sweatshirt": ("hoodie", "pullover", "t-shirt"),
-    "t-shirt": ("tee", "top", "tank top"),
-    "tank top": ("tank", "t-shirt", "bra"),
-    "bra": ("sports bra", "tank top"),
-    "pants": ("trousers", "leggings"),
-    "leggings": ("tights", "pants", "capri"),
-    "shorts": ("pants",),
-    "dress": ("gown", "jumpsuit"),
-    "shoes": ("footwear",),
-}
-"""What to search for next when the word itself finds nothing that fits."""
 
 
 def region_of_words(text: str) -> Region | None:

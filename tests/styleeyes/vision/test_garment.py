@@ -90,6 +90,7 @@ def test_candidates_without_a_readable_photo_are_none(vision: GarmentVision) -> 
 
 def test_a_dark_frame_is_said_and_never_exact(vision: GarmentVision) -> None:
     pixels = cv2.imdecode(np.frombuffer(garment_picture(RED), np.uint8), cv2.IMREAD_COLOR)
+    assert pixels is not None
     dark = bytes(cv2.imencode(".jpg", (pixels * 0.12).astype(np.uint8))[1])
 
     assert "dark" in vision.describe(dark).issues
