@@ -24,7 +24,9 @@ AREAS = ("device", "engine", "sql", "catalog", "agent", "tui", "app")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("areas", nargs="*", metavar="AREA", help=", ".join(AREAS))
     areas = parser.parse_args().areas or list(AREAS)
     unknown = sorted(set(areas) - set(AREAS))

@@ -89,7 +89,8 @@ class Guest(Protocol):
 
     async def load(self, source: bytes, filename: str, *, timeout_s: float) -> str:
         """Parses and evaluates the module; returns its exports as JSON text:
-        `{"schemaVersion", "metadata", "inputSchema", "capabilities"?, "timeoutMs"?, "execute": true|false}`.
+        `{"schemaVersion", "metadata", "inputSchema", "capabilities"?, "timeoutMs"?, "execute": true|false}`
+        and, with the value null, the name of every other export.
 
         Raises GuestError (`INVALID_TOOL` with line and column, `TIMEOUT`, `MEMORY_LIMIT`,
         `SANDBOX_CRASHED`). The source may call nothing: there are no capabilities while loading.
