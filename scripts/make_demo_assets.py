@@ -17,11 +17,11 @@ from pathlib import Path
 import cv2
 import yaml
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from demo_art.collection import COLLECTION, WALK, Style
-from demo_art.garment import Pose
-from demo_art.scene import (
+from scripts.demo_art.collection import COLLECTION, WALK, Style
+from scripts.demo_art.garment import Pose
+from scripts.demo_art.scene import (
     DWELL_S,
     FPS,
     FRAME_HEIGHT,

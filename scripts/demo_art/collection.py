@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from demo_art.fabric import Cloth, Rgb
-from demo_art.garment import Cut
+from scripts.demo_art.fabric import Cloth, Rgb
+from scripts.demo_art.garment import Cut
 
 CREAM: Rgb = (240, 234, 220)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Picture = NDArray[np.float32]
+Picture = NDArray[Any]
+"""Floats from 0 to 1. (OpenCV's stubs do not carry a dtype through, so none is claimed here.)"""
 Rgb = tuple[int, int, int]
 
 

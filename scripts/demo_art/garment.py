@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from typing import Any
 
 import cv2
 import numpy as np
-from demo_art.fabric import Cloth, Picture, Rgb, folds
 from numpy.typing import NDArray
 
-Points = NDArray[np.float32]
+from scripts.demo_art.fabric import Cloth, Picture, Rgb, folds
+
+Points = NDArray[Any]
 
 _UNIT_HEIGHT = 2.45
 _SUPERSAMPLING = 2
@@ -93,7 +95,7 @@ class _Easel:
         side_light = 1 - np.clip(cv2.Sobel(swell, cv2.CV_32F, 1, 0) * 26, -0.12, 0.12)
         shade = folds(self.size, self.size, self._rng, self._creases) * (rounded * side_light)[..., None]
         if shadow:
-            offset = np.float32([[1, 0, self.size * 0.006], [0, 1, self.size * 0.012]])
+            offset = np.array([[1, 0, self.size * 0.006], [0, 1, self.size * 0.012]], np.float32)
             dropped = cv2.warpAffine(mask, offset, (self.size, self.size))
             dropped = cv2.GaussianBlur(dropped, (0, 0), self.size / 90)
             self.picture *= (1 - 0.38 * dropped * (1 - mask))[..., None]
@@ -254,12 +256,12 @@ def _neckline(easel: _Easel, cut: Cut, pose: Pose, width: float) -> None:
         )
     if cut.neck == "collar":
         flap = np.vstack([_curve((0.03, depth + 0.02), (0.2, 0.1), (0.3, 0.06)), [[0.4, 0.24], [0.22, 0.44]]])
-        for side in (flap.astype(np.float32), _mirror(flap.astype(np.float32))):
-            easel.part(side, _darker(cut.cloth, 0.9) if cut.cloth.weave != "checked" else cut.cloth)
+        for half in (flap.astype(np.float32), _mirror(flap.astype(np.float32))):
+            easel.part(half, _darker(cut.cloth, 0.9) if cut.cloth.weave != "checked" else cut.cloth)
     if cut.neck == "hood":
-        for side in (1, -1):
+        for hand in (1, -1):
             easel.line(
-                _curve((0.14 * side, depth - 0.04), (0.16 * side, 0.62), (0.13 * side, 0.8)),
+                _curve((0.14 * hand, depth - 0.04), (0.16 * hand, 0.62), (0.13 * hand, 0.8)),
                 (235, 233, 228),
                 0.02,
             )

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import cv2
 import numpy as np
-from demo_art.fabric import Picture, smooth_noise
-from demo_art.garment import Cut, Pose, draw_garment
 from numpy.typing import NDArray
+
+from scripts.demo_art.fabric import Picture, smooth_noise
+from scripts.demo_art.garment import Cut, Pose, draw_garment
 
 Frame = NDArray[np.uint8]
 
