@@ -134,9 +134,13 @@ class Child:
     def close(self) -> None:
         """Kills, waits until all have ended (a few ms, at most 5 s) and reaps."""
         self.kill()
-        if self._outer_fd is not None:
-            select.select([self._outer_fd], [], [], _REAP_TIMEOUT_S)
-            self._release()
+        # Bubblewrap's outer process can end a little before the inner one and all that it holds.
+        for fd in (self._outer_fd, self._inner_fd):
+            if fd is not None:
+                poll = select.poll()
+                poll.register(fd, select.POLLIN)
+                poll.poll(_REAP_TIMEOUT_S * 1000)
+        self._release()
 
     async def aclose(self) -> None:
         """`close` without blocking the event loop."""
@@ -149,23 +153,14 @@ class Child:
 
     async def ended(self) -> None:
         """Returns when everything inside has ended by itself or was killed."""
-        if self._outer_fd is None:
-            return
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def settle() -> None:
-            if not done.done():
-                done.set_result(None)
-
-        # add_reader knows one callback a descriptor: a duplicate lets several tasks wait.
-        watched = os.dup(self._outer_fd)
-        loop.add_reader(watched, settle)
+        # A reader is one callback a descriptor: duplicates let several tasks wait.
+        watched = [os.dup(fd) for fd in (self._outer_fd, self._inner_fd) if fd is not None]
         try:
-            await done
+            for fd in watched:
+                await _readable(fd)
         finally:
-            loop.remove_reader(watched)
-            os.close(watched)
+            for fd in watched:
+                os.close(fd)
 
     def _release(self) -> None:
         if self._outer.poll() is None:
@@ -175,6 +170,21 @@ class Child:
             if fd is not None:
                 os.close(fd)
         self._inner_fd = self._outer_fd = None
+
+
+async def _readable(fd: int) -> None:
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def settle() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    loop.add_reader(fd, settle)
+    try:
+        await done
+    finally:
+        loop.remove_reader(fd)
 
 
 async def _finish(spawning: Future[Child]) -> Child:

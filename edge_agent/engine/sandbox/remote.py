@@ -9,7 +9,7 @@ import os
 import re
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from edge_agent.engine.sandbox import untrusted
@@ -80,7 +80,7 @@ class RemoteGuest:
         self._wire.send(framing.pack({"t": "warm"}))
 
     async def load(self, source: bytes, filename: str, *, timeout_s: float) -> str:
-        async with self._turn:
+        async with self._turn_by(timeout_s) as deadline:
             self._require_alive()
             self._filename = _UNSAFE_IN_NAME.sub("_", filename)[:120] or "tool.js"
             try:
@@ -92,7 +92,7 @@ class RemoteGuest:
                 raise GuestError("INVALID_TOOL", f"The file is too large ({len(source):,} bytes).") from error
             self._loading = self._loop.create_future()
             try:
-                return await self._within(timeout_s, frame, self._loading)
+                return await self._until(deadline, frame, self._loading)
             finally:
                 self._loading = None
 
@@ -106,7 +106,7 @@ class RemoteGuest:
         on_request: RequestHandler,
         on_note: NoteHandler,
     ) -> str:
-        async with self._turn:
+        async with self._turn_by(timeout_s) as deadline:
             self._require_alive()
             try:
                 frame = framing.pack(
@@ -116,7 +116,7 @@ class RemoteGuest:
                 raise GuestError("INPUT_TOO_LARGE", "The tool's input is too large.") from error
             run = self._run = Run(run_id, self._wire, self._filename, on_request, on_note)
             try:
-                return await self._within(timeout_s, frame, run.outcome)
+                return await self._until(deadline, frame, run.outcome)
             finally:
                 self._run = None
                 await run.end()
@@ -127,9 +127,27 @@ class RemoteGuest:
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    async def _within(self, timeout_s: float, frame: bytes, answer: asyncio.Future[str]) -> str:
+    @contextlib.asynccontextmanager
+    async def _turn_by(self, timeout_s: float) -> AsyncIterator[float]:
+        """One operation at a time; waiting for the turn counts. Gives the deadline (loop time)."""
+        deadline = self._loop.time() + timeout_s
+        try:
+            if self._turn.locked():
+                await asyncio.wait_for(self._turn.acquire(), timeout_s)
+            else:
+                await self._turn.acquire()
+        except TimeoutError as failure:
+            raise GuestError(
+                "TIMEOUT", f"The tool's earlier call did not end within {timeout_s:g} s."
+            ) from failure
+        try:
+            yield deadline
+        finally:
+            self._turn.release()
+
+    async def _until(self, deadline: float, frame: bytes, answer: asyncio.Future[str]) -> str:
         """Sends `frame` and awaits `answer`; the guest does not outlive the deadline or a cancel."""
-        timer = self._loop.call_later(timeout_s, self._expire, answer, timeout_s)
+        timer = self._loop.call_at(deadline, self._expire, answer)
         self._wire.send(frame)
         try:
             return await answer
@@ -144,10 +162,10 @@ class RemoteGuest:
         finally:
             timer.cancel()
 
-    def _expire(self, answer: asyncio.Future[str], timeout_s: float) -> None:
+    def _expire(self, answer: asyncio.Future[str]) -> None:
         self._signal()
         if not answer.done():
-            answer.set_exception(GuestError("TIMEOUT", f"It did not finish within {timeout_s:g} s."))
+            answer.set_exception(GuestError("TIMEOUT", "The tool did not finish by its deadline."))
 
     def _signal(self) -> None:
         """SIGKILL, now."""

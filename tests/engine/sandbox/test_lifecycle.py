@@ -1,9 +1,11 @@
+# ruff: noqa: E501 - programs in text read best as they are
 """Births and deaths: deadlines, cancellation, kills from outside, replacement, nothing left."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import pytest_asyncio
 
 from edge_agent.engine.sandbox import bubblewrap, child, probe
 from edge_agent.engine.sandbox.api import CapabilityReply, CapabilityRequest, GuestError
+from edge_agent.engine.sandbox.launcher import package_folder
 from edge_agent.engine.sandbox.sandbox import (
     VARIABLE,
     BubblewrapSandbox,
@@ -263,6 +266,65 @@ async def test_the_process_sandbox_runs_the_same_guest_and_says_that_it_is_none(
     await sandbox.aclose()
     assert descendants() == before
     assert descriptors() == open_before
+
+
+async def test_waiting_for_another_run_counts_and_harms_it_not(bench: Bench) -> None:
+    guest = await bench.sandbox.guest()
+    try:
+        await guest.load(tool("await ctx.wait(input); return input"), "t.tool.js", timeout_s=5)
+        first = asyncio.create_task(bench.run(guest, 400, run_id="one"))
+        await asyncio.sleep(0)
+        with pytest.raises(GuestError) as caught:
+            await bench.run(guest, 1, timeout_s=0.05, run_id="two")
+        assert caught.value.code == "TIMEOUT"
+        assert await first == 400
+        assert await bench.run(guest, 2, run_id="three") == 2
+    finally:
+        await guest.kill()
+
+
+AS_A_USER = """
+import asyncio, json, os
+from edge_agent.engine.sandbox.sandbox import open_sandbox
+async def main():
+    sandbox = open_sandbox({})
+    assert sandbox.status.seccomp, sandbox.status
+    guest = await sandbox.guest()
+    await guest.load(b"export const execute = () => 42", "t.tool.js", timeout_s=10)
+    context = json.dumps({"now": "", "agent": {}, "session": {}, "recentTurns": None, "camera": None, "capabilities": []})
+    async def handler(request): raise AssertionError
+    print(os.getuid(), await guest.run("r", context, "null", timeout_s=10, on_request=handler, on_note=print))
+    await sandbox.aclose()
+asyncio.run(main())
+"""
+
+
+async def test_as_an_ordinary_user_and_with_the_distributions_python() -> None:
+    python = "/usr/bin/python3"
+    here = ".".join(map(str, sys.version_info[:2]))
+    if os.getuid() != 0 or shutil.which(python) is None:
+        pytest.skip("needs root, to become somebody else, and /usr/bin/python3")
+    asked = [python, "-c", "import sys; print('.'.join(map(str, sys.version_info[:2])))"]
+    theirs = await asyncio.to_thread(subprocess.run, asked, capture_output=True, text=True, check=True)
+    if theirs.stdout.strip() != here:
+        pytest.skip(f"/usr/bin/python3 is not {here}, for which the packages are installed")
+    packages = package_folder("py_mini_racer").parent
+    repository = Path(bubblewrap.__file__).parents[3]
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [python, "-B", "-c", AS_A_USER],
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": f"{repository}:{packages}"},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if "Permission denied" in done.stderr and done.returncode != 0:
+        pytest.skip("the repository cannot be read by an ordinary user here")
+    assert (done.stdout.strip(), done.returncode) == ("65534 42", 0), done.stderr
 
 
 @pytest.mark.parametrize("value", ["", "bubblewrap", " bubblewrap "])
