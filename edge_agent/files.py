@@ -55,5 +55,11 @@ def sync_folder(folder: Path) -> None:
 
 
 def resolves_within(path: Path, folder: Path) -> bool:
-    """Whether `path`, with every link resolved, lies in `folder` (resolved likewise)."""
-    return path.resolve().is_relative_to(folder.resolve())
+    """Whether `path`, with every link resolved, lies in `folder` (resolved likewise).
+
+    A circle of links lies nowhere.
+    """
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # pathlib raises RuntimeError for a circle
+        return False

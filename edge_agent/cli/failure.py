@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,12 @@ EXIT_INTERRUPTED = 130
 
 _BAD_INPUT_DEVICE_CODES = frozenset({"SOURCE_NOT_FOUND", "SOURCE_UNREADABLE", "SOURCE_INVALID"})
 """Device errors that speak of what was typed, not of what the machine lacks."""
+
+
+_UNSAFE = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\ufeff\ud800-\udfff]"
+)
+"""What JSON may hold as it is, but a terminal should not: C1 and bidirectional controls, half pairs."""
 
 
 def exit_status(error: StyleEyesError | DeviceError) -> int:
@@ -52,8 +59,15 @@ def say(text: str) -> None:
 
 def write_json_line(value: JsonObject) -> None:
     """One JSON object on a line of stdout."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+    sys.stdout.write(json_text(value) + "\n")
     sys.stdout.flush()
+
+
+def json_text(value: JsonValue, *, indent: int | None = None) -> str:
+    """JSON that is safe on a terminal and loses nothing: what `sanitise` would remove is escaped."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
 def error_json(error: StyleEyesError | DeviceError) -> JsonObject:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
+from edge_agent.engine.sources import MAX_SOURCE_BYTES
 from edge_agent.errors import SourcePosition, StyleEyesError
 from edge_agent.text import sanitise
 
@@ -23,16 +25,31 @@ def fault_report(file: Path, error: StyleEyesError) -> str:
 
 
 def _source_lines(file: Path, at: SourcePosition) -> list[str]:
+    """The line with a gutter, and a caret under the column; a long line is cut around it."""
     try:
-        source = file.read_text("utf-8", errors="replace").splitlines()
+        with file.open("rb") as source:
+            text = source.read(MAX_SOURCE_BYTES).decode("utf-8-sig", "replace")
     except OSError:
         return []
-    if not 1 <= at.line <= len(source):
+    # As JavaScript counts lines for its errors, and not as splitlines() does.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if not 1 <= at.line <= len(lines):
         return []
-    shown = source[at.line - 1]
-    # A tab counts as one column for the caret to stand right under it.
-    before = shown[: max(0, at.column - 1)]
-    cut = max(0, len(before) - _WIDEST // 2)
-    text = shown.replace("\t", " ")[cut : cut + _WIDEST]
+    line = lines[at.line - 1]
+    before, after = (_shown(part) for part in (line[: at.column - 1], line[at.column - 1 :]))
+    before = before[-_WIDEST // 2 :]
+    after = after[: _WIDEST - len(before)]
     gutter = f"{at.line:>5} | "
-    return [gutter + text, " " * (len(gutter) + len(before) - cut) + "^"]
+    return [gutter + before + after, " " * (len(gutter) + _cells(before)) + "^"]
+
+
+def _shown(text: str) -> str:
+    # A tab becomes one space, so that the caret stands right under its character.
+    return sanitise(text.replace("\t", " "))
+
+
+def _cells(text: str) -> int:
+    """Columns that `text` takes on a terminal."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import difflib
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,32 +13,36 @@ import click
 from device.clock import SystemClock
 from edge_agent.cli.failure import (
     EXIT_DONE,
-    EXIT_FAILED,
+    EXIT_ENVIRONMENT,
     EXIT_USAGE,
     error_json,
-    failure_json,
     failures,
     leave,
     say,
-    show_failure,
+    show_error,
     write_json_line,
 )
 from edge_agent.cli.interrupt import run_interruptibly
-from edge_agent.cli.options import agent_option, home_option, source_option
+from edge_agent.cli.options import agent_option, home_option, model_option, source_option
 from edge_agent.cli.source_report import fault_report
-from edge_agent.engine.catalog import CatalogEntry
+from edge_agent.cli.tool_call import CallRequest, read_input
+from edge_agent.cli.tool_call import call as call_tool
+from edge_agent.engine.catalog import CatalogEntry, CatalogPage
 from edge_agent.engine.engine import ToolEngine
-from edge_agent.engine.sandbox.sandbox import open_sandbox
-from edge_agent.engine.sources import NAME_RULE, SUFFIX, ToolFile, find_tools, lone_file
+from edge_agent.engine.sandbox.sandbox import ProcessSandbox, open_sandbox
+from edge_agent.engine.sources import NAME_RULE, SUFFIX, ToolFile, ToolSource, find_tools, lone_file
 from edge_agent.engine.template import MODULE_TEMPLATE
-from edge_agent.errors import StyleEyesError, UsageError
+from edge_agent.errors import EnvironmentLacksError, StyleEyesError, UsageError
 from edge_agent.events import Spine
 from edge_agent.files import write_new
 from edge_agent.home import AgentFolder, Home
-from edge_agent.json_types import JsonObject, JsonValue
+from edge_agent.json_types import JsonObject
 from edge_agent.session.first_start import choose_agent, prepare_home
+from edge_agent.text import sanitise
 
 json_option = click.option("--json", "json_output", is_flag=True, help="JSON on stdout, one object a line.")
+_FILE_ERRORS = ("INVALID_TOOL", "INSPECTION_BUDGET")
+"""Errors that a file has, and not the machine or the command."""
 
 
 @click.group()
@@ -50,8 +53,8 @@ def tools() -> None:
     Examples:
       styleeyes tools new count-buttons
       styleeyes tools check count_buttons
-      styleeyes tools call count_buttons --input '{"question": "how many?"}' --source usb
       styleeyes tools enable count_buttons
+      styleeyes tools call count_buttons --input '{"question": "how many?"}' --source usb
     """
 
 
@@ -61,24 +64,21 @@ def tools() -> None:
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Start at this tool; pages hold 16.")
 @json_option
 def list_command(home: str | None, agent: str | None, offset: int, json_output: bool) -> None:
-    """All tools with source, overridden files, enabled or not, and errors. Nothing is executed."""
+    """All tools with source, overridden files, enabled or not, and errors. `execute` is never run."""
     with failures(json_output=json_output):
         folder = _agent(home, agent)
 
         async def work() -> int:
             async with _engine(home) as engine:
                 page = await engine.catalog(folder, offset)
+            lack = next((e.error for e in page.entries if isinstance(e.error, EnvironmentLacksError)), None)
             if json_output:
-                write_json_line({"type": "result", "ok": True, **page.to_json()})
-                return EXIT_DONE
-            for entry in page.entries:
-                _print_entry(entry)
-            for tool_id in page.missing:
-                click.echo(f"✗ {tool_id:<24} enabled in agent.json, but there is no file for it")
-            if page.next_offset is not None:
-                say(
-                    f"{page.total} tools: the next page is `styleeyes tools list --offset {page.next_offset}`"
-                )
+                write_json_line({"type": "result", "ok": lack is None, **page.to_json()})
+            else:
+                _print_page(page)
+            if lack is not None:
+                show_error(lack)
+                return EXIT_ENVIRONMENT
             return EXIT_DONE
 
         leave(run_interruptibly(work()))
@@ -92,7 +92,7 @@ def list_command(home: str | None, agent: str | None, offset: int, json_output: 
 def check(target: str | None, home: str | None, agent: str | None, json_output: bool) -> None:
     """Evaluates a tool in the sandbox and says what is wrong with it, as a compiler would.
 
-    Without ID or FILE every tool of the agent is checked. Exit status 1 when something is wrong.
+    Without ID or FILE every tool of the agent is checked. Exit status 2 when a file is wrong.
     """
     with failures(json_output=json_output):
         folder = _agent(home, agent)
@@ -107,7 +107,7 @@ def check(target: str | None, home: str | None, agent: str | None, json_output: 
                 write_json_line(
                     {"type": "result", "ok": faults == 0, "checked": len(files), "faulty": faults}
                 )
-            return EXIT_FAILED if faults else EXIT_DONE
+            return EXIT_USAGE if faults else EXIT_DONE
 
         leave(run_interruptibly(work()))
 
@@ -119,7 +119,7 @@ def check(target: str | None, home: str | None, agent: str | None, json_output: 
 )
 @source_option
 @click.option("--at", type=click.FloatRange(min=0), metavar="SECONDS", help="Second of a recorded video.")
-@click.option("--model", metavar="M", help="The model behind ctx.llm (default as for `ask`).")
+@model_option
 @home_option
 @agent_option
 @json_option
@@ -141,13 +141,18 @@ def call(
       styleeyes tools call match_garment --input '{"styleIds": ["FJ-201"]}' --source walk.mp4 --at 3
     """
     with failures(json_output=json_output):
-        value = _read_input(input_text)
-        folder = _agent(home, agent)
-        leave(
-            run_interruptibly(
-                _call(Home.find(home), folder, tool_id, value, source, at, model, json_output=json_output)
-            )
+        value = read_input(input_text)
+        request = CallRequest(
+            home=Home.find(home),
+            agent=_agent(home, agent),
+            tool_id=tool_id,
+            value=value,
+            source=source,
+            at=at,
+            model=model,
         )
+        _tell_of_process_sandbox()
+        leave(run_interruptibly(call_tool(request, json_output=json_output)))
 
 
 @tools.command()
@@ -163,14 +168,14 @@ def enable(tool_id: str, home: str | None, agent: str | None) -> None:
             async with _engine(home) as engine:
                 tool = await engine.tool(folder, tool_id)
                 try:
-                    config = await engine.enable(folder, tool_id)
+                    await engine.enable(folder, tool_id)
                 except StyleEyesError as error:
-                    if error.code not in ("INVALID_TOOL", "INSPECTION_BUDGET"):
+                    if error.code not in _FILE_ERRORS:
                         raise
                     say(fault_report(tool.winner.path, error))
                     say(f"{tool_id} was not enabled")
-                    return EXIT_FAILED
-            say(f"{tool_id} is enabled ({len(config.tools)} of 16); it takes effect in a new session")
+                    return EXIT_USAGE
+            say(f"{tool_id} is enabled; it takes effect in a new session")
             return EXIT_DONE
 
         leave(run_interruptibly(work()))
@@ -207,18 +212,24 @@ def new(name: str, kind: str, shared: bool, home: str | None, agent: str | None)
     with failures(json_output=False):
         folder = _agent(home, agent)
         stem = name.removesuffix(SUFFIX).replace("_", "-")
-        target = (Home.find(home).shared_tools if shared else folder.tools) / f"{stem}{SUFFIX}"
-        file = lone_file(target)
-        if file.name_error is not None:
+        tools_folder = Home.find(home).shared_tools if shared else folder.tools
+        file = lone_file(tools_folder / f"{stem}{SUFFIX}")
+        if file.fault is not None or "/" in name:
             raise UsageError("INVALID_TOOL", f"{name!r} is no name for a tool", NAME_RULE)
+        hidden = find_tools(Home.find(home), folder).get(file.id)
         title = stem.replace("-", " ").capitalize()
         try:
-            write_new(target, MODULE_TEMPLATE.replace("{{title}}", title).encode())
+            write_new(file.path, MODULE_TEMPLATE.replace("{{title}}", title).encode())
         except FileExistsError:
             raise UsageError(
-                "EXISTS", f"{target} exists already", "choose another name or edit that file"
+                "EXISTS", f"{file.path} exists already", "choose another name or edit that file"
             ) from None
-        click.echo(target)
+        except OSError as error:
+            raise EnvironmentLacksError(
+                "HOME_NOT_WRITABLE", f"{file.path} cannot be written: {error.strerror or error}"
+            ) from error
+        click.echo(file.shown_path)
+        _tell_of_override(file, hidden, shared=shared)
         say(f"next: edit it, then `styleeyes tools check {file.id}` and `styleeyes tools enable {file.id}`")
 
 
@@ -231,6 +242,7 @@ def _agent(home: str | None, agent: str | None) -> AgentFolder:
 @asynccontextmanager
 async def _engine(home: str | None) -> AsyncIterator[ToolEngine]:
     """An engine for authors' work: no session, no capabilities, events to nobody."""
+    _tell_of_process_sandbox()
     clock = SystemClock()
     sandbox = open_sandbox(os.environ)
     engine = ToolEngine(Home.find(home), sandbox, Spine(clock), clock)
@@ -241,14 +253,44 @@ async def _engine(home: str | None) -> AsyncIterator[ToolEngine]:
         await sandbox.aclose()
 
 
+def _tell_of_process_sandbox() -> None:
+    """The trusted-development override is never silent."""
+    sandbox = open_sandbox(os.environ)
+    if isinstance(sandbox, ProcessSandbox):
+        say(f"warning: {sandbox.status.label} ({sandbox.status.reason})")
+
+
+def _tell_of_override(file: ToolFile, hidden: ToolSource | None, *, shared: bool) -> None:
+    if hidden is None:
+        return
+    other = hidden.winner
+    if shared and other.origin == "agent":
+        say(f"note: this agent has its own {file.id} ({other.shown_path}), which overrides it")
+    else:
+        say(f"note: it overrides the {other.origin} tool {other.shown_path}")
+
+
+def _print_page(page: CatalogPage) -> None:
+    for entry in page.entries:
+        _print_entry(entry)
+    for tool_id in page.missing:
+        click.echo(f"✗ {sanitise(tool_id):<24} enabled in agent.json, but there is no file for it")
+    if page.next_offset is not None:
+        say(f"{page.total} tools: the next page is `styleeyes tools list --offset {page.next_offset}`")
+
+
 def _print_entry(entry: CatalogEntry) -> None:
-    mark = "✗" if entry.error else "●" if entry.enabled else "○"
-    title = entry.inspected.definition.title if entry.inspected else ""
-    click.echo(f"{mark} {entry.source.id:<24} {entry.source.winner.origin:<9} {title}")
+    lacking = isinstance(entry.error, EnvironmentLacksError)
+    mark = "●" if entry.enabled else "○"
     if entry.error is not None:
+        mark = "?" if lacking else "✗"
+    title = entry.inspected.definition.title if entry.inspected else ""
+    enabled = "enabled" if entry.enabled else ""
+    click.echo(f"{mark} {entry.source.id:<24} {entry.source.winner.origin:<9} {enabled:<8} {title}".rstrip())
+    if entry.error is not None and not lacking:
         click.echo("    " + fault_report(entry.source.winner.path, entry.error).replace("\n", "\n    "))
     for file in entry.source.overridden:
-        click.echo(f"    overrides {file.origin}: {file.path}")
+        click.echo(f"    overrides {file.origin}: {file.shown_path}")
 
 
 def _files_to_check(target: str | None, home: Home, agent: AgentFolder) -> list[ToolFile]:
@@ -260,82 +302,26 @@ def _files_to_check(target: str | None, home: Home, agent: AgentFolder) -> list[
     path = Path(target)
     if path.exists():
         return [lone_file(path)]
-    raise UsageError(
-        "NOT_FOUND", f"{target!r} is neither a tool's id nor a file", "`styleeyes tools list` shows all ids"
-    )
+    near = difflib.get_close_matches(target, list(found), 1)
+    hint = f"did you mean {near[0]}?" if near else "`styleeyes tools list` shows all ids"
+    raise UsageError("NOT_FOUND", f"{target!r} is neither a tool's id nor a file", hint)
 
 
 async def _check_one(engine: ToolEngine, file: ToolFile, *, json_output: bool) -> bool:
     """Whether the file is faulty; says so."""
+    told: JsonObject = {"type": "check", "id": file.id, "file": file.shown_path}
     try:
-        inspected = await engine.inspect_file(file)
+        inspected = await engine.inspect(file)
     except StyleEyesError as error:
-        if error.code not in ("INVALID_TOOL", "INSPECTION_BUDGET"):
+        if error.code not in _FILE_ERRORS:
             raise
         if json_output:
-            found: JsonObject = {"id": file.id, "file": str(file.path)}
-            write_json_line({"type": "check", **found, "ok": False, "error": error_json(error)})
+            write_json_line({**told, "ok": False, "error": error_json(error)})
         say(fault_report(file.path, error))
         return True
     if json_output:
-        write_json_line({"type": "check", "id": file.id, "file": str(file.path), "ok": True})
+        write_json_line({**told, "ok": True})
     else:
         members = ", ".join(inspected.definition.capabilities.members) or "nothing outside itself"
         click.echo(f"✓ {file.id}: {inspected.definition.title} (may use: {members})")
     return False
-
-
-def _read_input(text: str) -> JsonValue:
-    if text == "-":
-        text = sys.stdin.read()
-    elif text.startswith("@"):
-        try:
-            text = Path(text[1:]).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError("INVALID_INPUT", f"{text[1:]} cannot be read: {error}") from error
-    try:
-        value: JsonValue = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(
-            "INVALID_INPUT",
-            f"--input is not JSON: {error.msg} at line {error.lineno}, column {error.colno}",
-            """for example: --input '{"query": "green jacket"}'""",
-        ) from error
-    except RecursionError:
-        raise UsageError("INVALID_INPUT", "--input is nested too deeply") from None
-    return value
-
-
-async def _call(
-    home: Home,
-    agent: AgentFolder,
-    tool_id: str,
-    value: JsonValue,
-    source: str | None,
-    at: float | None,
-    model: str | None,
-    *,
-    json_output: bool,
-) -> int:
-    from edge_agent.cli.event_output import EventOutput
-    from edge_agent.session.session import Session, SessionOptions
-
-    options = SessionOptions(home=home, agent=agent, source=source, at=at, model=model)
-    session = Session(options, os.environ, SystemClock())
-    session.spine.subscribe(EventOutput(json_output=json_output))
-    try:
-        await session.open()
-        await session.wait_for_frame()
-        outcome = await session.tools.call(tool_id, value, parent=session.span)
-    finally:
-        await session.aclose()
-    if outcome.error is not None:
-        if json_output:
-            write_json_line({"type": "result", "ok": False, "error": failure_json(outcome.error)})
-        show_failure(outcome.error)
-        return EXIT_USAGE if outcome.error.code == "TOOL_NOT_ENABLED" else EXIT_FAILED
-    if json_output:
-        write_json_line({"type": "result", "ok": True, "value": outcome.value})
-    else:
-        click.echo(json.dumps(outcome.value, ensure_ascii=False, indent=2))
-    return EXIT_DONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,12 +16,12 @@ from edge_agent.files import write_atomically
 from edge_agent.home import AgentFolder
 
 MAX_FILE_TOOLS = 16
-"""File tools that an agent may have enabled (contract, section 1)."""
+"""Agent and shared files that an agent may have enabled (contract, section 1); built-ins are not counted."""
 _MAX_BYTES = 1 << 20
 
 
 class AgentConfig(BaseModel):
-    """An agent's settings. Keys that this version does not know are kept as they are."""
+    """An agent's settings. Keys that this version does not know are kept in the file as they are."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
@@ -29,36 +29,17 @@ class AgentConfig(BaseModel):
     name: str
     instructions: str = ""
     model: str | None = None
-    tools: tuple[str, ...] = Field(default=(), strict=False)
+    tools: list[str] = Field(default_factory=list)
 
     @field_validator("tools")
     @classmethod
-    def _no_tool_twice(cls, tools: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(tools))
+    def _no_tool_twice(cls, tools: list[str]) -> list[str]:
+        return list(dict.fromkeys(tools))
 
 
 def read_agent_config(agent: AgentFolder) -> AgentConfig:
     """The agent's settings. Raises UsageError that says what is wrong, and where."""
-    try:
-        if agent.config.stat().st_size > _MAX_BYTES:
-            raise _bad(agent, f"is over {_MAX_BYTES:,} bytes")
-        text = agent.config.read_text("utf-8")
-    except FileNotFoundError:
-        raise UsageError(
-            "NOT_FOUND",
-            f"the agent {agent.id!r} has no agent.json",
-            f"write {agent.config}: "
-            f'{{"id": "{agent.id}", "name": "…", "tools": ["search_catalog", "match_garment"]}}',
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise _bad(agent, f"cannot be read: {error}") from error
-    try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise _bad(agent, f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
-    except RecursionError:
-        raise _bad(agent, "is nested too deeply") from None
-    return parse_agent_config(agent, raw)
+    return parse_agent_config(agent, _read(agent))
 
 
 def parse_agent_config(agent: AgentFolder, raw: Any) -> AgentConfig:
@@ -77,7 +58,7 @@ def parse_agent_config(agent: AgentFolder, raw: Any) -> AgentConfig:
 
 @contextmanager
 def changing(agent: AgentFolder) -> Iterator[None]:
-    """Holds the agent's lock, so that two writers cannot lose each other's change."""
+    """Holds the agent's lock, so that two writers cannot lose each other's change. May block."""
     fd = os.open(agent.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -86,13 +67,54 @@ def changing(agent: AgentFolder) -> Iterator[None]:
         os.close(fd)
 
 
-def write_tools(agent: AgentFolder, config: AgentConfig, tools: tuple[str, ...]) -> AgentConfig:
-    """Replaces the list of enabled tools and keeps everything else; call it within `changing`."""
-    changed = config.model_copy(update={"tools": tools})
-    data = changed.model_dump()
-    data["tools"] = list(tools)
-    write_atomically(agent.config, json.dumps(data, ensure_ascii=False, indent=2).encode() + b"\n")
-    return changed
+def write_tools(agent: AgentFolder, tools: Sequence[str]) -> AgentConfig:
+    """Replaces the list of enabled tools; everything else in the file stays, unknown keys too.
+
+    Call it within `changing`. Raises UsageError where the disk refuses; the file is then as it was.
+    """
+    raw = _read(agent)
+    parse_agent_config(agent, raw)
+    raw = {**raw, "tools": list(tools)}
+    try:
+        write_atomically(agent.config, _readable(raw), mode=agent.config.stat().st_mode & 0o777)
+    except OSError as error:
+        raise _bad(agent, f"cannot be written: {error.strerror or error}") from error
+    return parse_agent_config(agent, raw)
+
+
+def _read(agent: AgentFolder) -> Any:
+    try:
+        found = agent.config.stat()
+        if not agent.config.is_file():
+            raise _bad(agent, "is not a regular file")
+        if found.st_size > _MAX_BYTES:
+            raise _bad(agent, f"is over {_MAX_BYTES:,} bytes")
+        # Editors on Windows begin a file with a byte order mark.
+        text = agent.config.read_text("utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(
+            "NOT_FOUND",
+            f"the agent {agent.id!r} has no agent.json",
+            f"write {agent.config}: "
+            f'{{"id": "{agent.id}", "name": "…", "tools": ["search_catalog", "match_garment"]}}',
+        ) from None
+    except UnicodeDecodeError as error:
+        raise _bad(agent, f"is not UTF-8 (byte {error.start})") from None
+    except OSError as error:
+        raise _bad(agent, f"cannot be read: {error.strerror or error}") from error
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _bad(agent, f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except RecursionError:
+        raise _bad(agent, "is nested too deeply") from None
+
+
+def _readable(raw: Any) -> bytes:
+    try:
+        return json.dumps(raw, ensure_ascii=False, indent=2).encode() + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can hold
+        return json.dumps(raw, indent=2).encode() + b"\n"
 
 
 def _bad(agent: AgentFolder, what: str) -> UsageError:

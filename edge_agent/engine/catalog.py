@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from device.clock import Clock
-from edge_agent.engine.inspection import InspectedTool, Inspector
+from edge_agent.engine.inspection import InspectedTool, Inspection, Inspector
 from edge_agent.engine.sources import ToolSource
-from edge_agent.errors import StyleEyesError
+from edge_agent.errors import EnvironmentLacksError, StyleEyesError
 from edge_agent.json_types import JsonObject, JsonValue
 
 PAGE = 16
-WORKERS = 4
+"""Winning files of one page (contract, section 1)."""
 PAGE_BUDGET_S = 3.0
+"""For the whole page, shared by its four workers (contract, section 1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,8 @@ class CatalogEntry:
             "kind": "module",
             "enabled": self.enabled,
             "source": self.source.winner.origin,
-            "file": str(self.source.winner.path),
-            "overridden": [{"source": f.origin, "file": str(f.path)} for f in self.source.overridden],
+            "file": self.source.winner.shown_path,
+            "overridden": [{"source": f.origin, "file": f.shown_path} for f in self.source.overridden],
         }
         if self.inspected is not None:
             definition = self.inspected.definition
@@ -76,30 +75,26 @@ class CatalogPage:
 
 
 async def catalog_page(
-    tools: dict[str, ToolSource], enabled: Sequence[str], offset: int, inspector: Inspector, clock: Clock
+    tools: Mapping[str, ToolSource], enabled: Sequence[str], offset: int, inspector: Inspector
 ) -> CatalogPage:
     """Inspects one page of winning files: enabled first, then by id; four at a time, 3 s for all.
 
-    A file that is not through in time has the error INSPECTION_BUDGET; the others still answer.
+    A file that is not through in time has the error INSPECTION_BUDGET; the others still answer. Where
+    the sandbox cannot run every file has the error SANDBOX_UNAVAILABLE, and the list is still there.
     """
     order = sorted(tools.values(), key=lambda tool: (tool.id not in enabled, tool.id))
     page = order[offset : offset + PAGE]
-    deadline = clock.monotonic() + PAGE_BUDGET_S
-    workers = asyncio.Semaphore(WORKERS)
-
-    async def entry(tool: ToolSource) -> CatalogEntry:
-        async with workers:
-            try:
-                inspected = await inspector.inspect(tool.winner, deadline=deadline)
-            except StyleEyesError as error:
-                return CatalogEntry(tool, tool.id in enabled, None, error)
-            return CatalogEntry(tool, tool.id in enabled, inspected, None)
-
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(entry(tool)) for tool in page]
+    files = [tool.winner for tool in page]
+    try:
+        inspections = await inspector.inspect(files, budget_s=PAGE_BUDGET_S)
+    except EnvironmentLacksError as lack:
+        inspections = [Inspection(file, error=lack) for file in files]
     end = offset + len(page)
     return CatalogPage(
-        entries=tuple(task.result() for task in tasks),
+        entries=tuple(
+            CatalogEntry(tool, tool.id in enabled, inspection.tool, inspection.error)
+            for tool, inspection in zip(page, inspections, strict=True)
+        ),
         offset=offset,
         total=len(order),
         next_offset=end if end < len(order) else None,

@@ -13,14 +13,17 @@ from edge_agent.engine.broker.capabilities import Capabilities, parse_capabiliti
 from edge_agent.engine.broker.limits import DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS
 from edge_agent.errors import StyleEyesError
 from edge_agent.json_types import JsonObject, JsonValue
+from edge_agent.text import sanitise
 
 SCHEMA_VERSION = "worldagents.tool.v1"
 _EXPORTS = ("schemaVersion", "metadata", "inputSchema", "execute", "capabilities", "timeoutMs")
+_SLIP = 0.75
+"""Likeness from which an unknown export counts as a misspelt one; others are the author's own business."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A valid module tool."""
+    """A valid module tool. `title` and `description` are safe for a screen."""
 
     title: str
     description: str
@@ -65,11 +68,12 @@ def parse_definition(exports_json: str) -> ToolDefinition:
 
 
 def _check_names(exports: Mapping[str, JsonValue]) -> None:
+    """A misspelt optional export would be ignored in silence, and a tool then runs with the default."""
+    absent = [name for name in _EXPORTS if name not in exports or exports[name] is False]
     for name in exports:
-        if name not in _EXPORTS:
-            near = difflib.get_close_matches(name, _EXPORTS, 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"a tool exports {', '.join(_EXPORTS)}"
-            raise _wrong(f"`{name}` is no export that a tool can have", hint)
+        near = difflib.get_close_matches(name, absent, 1, _SLIP) if name not in _EXPORTS else []
+        if near:
+            raise _wrong(f"`{name}` is no export that a tool has", f"did you mean `{near[0]}`?")
 
 
 def _metadata(value: JsonValue) -> tuple[str, str]:
@@ -81,9 +85,10 @@ def _metadata(value: JsonValue) -> tuple[str, str]:
     texts: list[str] = []
     for key in ("title", "description"):
         text = value.get(key)
-        if not isinstance(text, str) or not text.strip():
+        shown = sanitise(text).strip() if isinstance(text, str) else ""
+        if not shown:
             raise _wrong(f"`metadata.{key}` must be a non-blank string")
-        texts.append(text)
+        texts.append(shown)
     return texts[0], texts[1]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import difflib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from device.clock import Clock
@@ -19,16 +19,22 @@ from edge_agent.engine.agent_config import (
 )
 from edge_agent.engine.broker.sql_pool import SqlPool
 from edge_agent.engine.catalog import CatalogPage, catalog_page
-from edge_agent.engine.inspection import SESSION_BUDGET_S, InspectedTool, Inspector
+from edge_agent.engine.inspection import InspectedTool, Inspection, Inspector, close
 from edge_agent.engine.outcome import ToolOutcome
+from edge_agent.engine.pinned_guest import PinnedGuest
 from edge_agent.engine.ports import EngineHost
-from edge_agent.engine.run import PinnedGuest, RunPlace, ToolRun
-from edge_agent.engine.sandbox.api import Sandbox
-from edge_agent.engine.sources import ToolFile, ToolSource, find_tools
+from edge_agent.engine.run import RunPlace, ToolRun
+from edge_agent.engine.run_input import for_log
+from edge_agent.engine.sandbox.api import GuestError, Sandbox
+from edge_agent.engine.sources import ToolFile, ToolSource, file_name, find_tools
 from edge_agent.errors import EnvironmentLacksError, StyleEyesError, UsageError
 from edge_agent.events import ErrorInfo, PinnedTool, Spine, ToolFinished, ToolStarted, new_span
 from edge_agent.home import AgentFolder, Home
 from edge_agent.json_types import JsonObject, JsonValue
+
+SESSION_BUDGET_S = 8.0
+"""For all enabled files when a session starts, and for a file that is checked by itself: module top
+levels are quick, and a hung one must end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,22 @@ class ToolDeclaration:
     input_schema: JsonObject
 
 
+class BrokenToolError(UsageError):
+    """An enabled tool that cannot be used stops a session. `file` is where to mend it."""
+
+    def __init__(self, tool: ToolSource, error: StyleEyesError) -> None:
+        file = tool.winner
+        place = file.shown_path + (f":{error.at.line}:{error.at.column}" if error.at else "")
+        super().__init__(
+            error.code,
+            f"the enabled tool {tool.id} cannot be used ({place}): {error.message}",
+            error.hint or f"mend the file, or take it out: styleeyes tools disable {tool.id}",
+            error.at,
+        )
+        self.file = file
+        self.reason = error
+
+
 class ToolEngine:
     """One an application. Everything about tools goes through here; nothing runs before a call."""
 
@@ -48,47 +70,91 @@ class ToolEngine:
         self._sandbox = sandbox
         self._spine = spine
         self._clock = clock
-        self._sql = SqlPool(sandboxed=sandbox.status.kind != "process")
+        self._sql: SqlPool | None = None
         self._inspector = Inspector(sandbox, clock)
 
     async def catalog(self, agent: AgentFolder, offset: int = 0) -> CatalogPage:
-        """One page of all tools that the agent could enable."""
+        """One page of all tools that the agent could enable. Raises UsageError for a negative offset."""
+        if offset < 0:
+            raise UsageError("INVALID_INPUT", f"the offset {offset} is negative", "the first page is at 0")
         config = await asyncio.to_thread(read_agent_config, agent)
         tools = await asyncio.to_thread(find_tools, self._home, agent)
-        return await catalog_page(tools, config.tools, offset, self._inspector, self._clock)
+        return await catalog_page(tools, config.tools, offset, self._inspector)
 
-    async def inspect(self, tool: ToolSource) -> InspectedTool:
-        """Inspects the winning file of an id; raises what is wrong with it."""
-        return await self.inspect_file(tool.winner)
-
-    async def inspect_file(self, file: ToolFile) -> InspectedTool:
+    async def inspect(self, file: ToolFile) -> InspectedTool:
         """Inspects one file, wherever it is; raises what is wrong with it."""
-        return await self._inspector.inspect(file, deadline=self._clock.monotonic() + SESSION_BUDGET_S)
+        [inspection] = await self._inspector.inspect([file], budget_s=SESSION_BUDGET_S)
+        if inspection.tool is None:
+            raise inspection.error or AssertionError("an inspection has a tool or an error")
+        return inspection.tool
 
     async def tool(self, agent: AgentFolder, tool_id: str) -> ToolSource:
         """The tool of that id. Raises UsageError with the nearest names."""
         tools = await asyncio.to_thread(find_tools, self._home, agent)
         if tool_id not in tools:
-            raise _no_such_tool(tool_id, tools)
+            raise UsageError("NOT_FOUND", f"there is no tool {tool_id!r}", _near(tool_id, tools))
         return tools[tool_id]
 
     async def enable(self, agent: AgentFolder, tool_id: str) -> AgentConfig:
         """Adds a tool to `agent.json`. Refuses a missing or invalid one, and a 17th."""
-        inspected = await self.inspect(await self.tool(agent, tool_id))
+        await self.inspect((await self.tool(agent, tool_id)).winner)
+        return await asyncio.to_thread(self._add, agent, tool_id)
+
+    async def disable(self, agent: AgentFolder, tool_id: str) -> AgentConfig:
+        """Takes a tool out of `agent.json`, whether its file exists or not."""
+        return await asyncio.to_thread(self._remove, agent, tool_id)
+
+    async def open_session(
+        self, agent: AgentFolder, host: EngineHost, *, public: bool = False
+    ) -> EngineSession:
+        """Inspects and pins the enabled tools; their processes are then loaded and ready.
+
+        A public session has built-in tools only, and none without a real sandbox. Raises UsageError that
+        names the file and the reason where an enabled tool is missing or invalid, EnvironmentLacksError
+        where the sandbox cannot run.
+        """
+        status = await asyncio.to_thread(lambda: self._sandbox.status)
+        if status.kind == "unavailable":
+            raise EnvironmentLacksError(
+                "SANDBOX_UNAVAILABLE", f"tools cannot run: {status.reason or status.label}", status.fix
+            )
+        if public and status.kind != "bubblewrap":
+            raise EnvironmentLacksError(
+                "SANDBOX_UNAVAILABLE", "a public session runs no tools outside a sandbox", status.fix
+            )
+        if self._sql is None:
+            self._sql = SqlPool(sandboxed=status.kind != "process")
+        sql = self._sql
+        tools = await asyncio.to_thread(self._enabled, agent, public=public)
+        inspections = await self._inspector.open([tool.winner for tool in tools], budget_s=SESSION_BUDGET_S)
+        for tool, inspection in zip(tools, inspections, strict=True):
+            if inspection.error is not None:
+                await close(inspections)
+                raise BrokenToolError(tool, inspection.error)
+        place = RunPlace(agent, host, self._sandbox, sql, self._spine, self._clock)
+        return EngineSession(inspections, place)
+
+    async def aclose(self) -> None:
+        """Ends the database processes; the sandbox is its owner's to close."""
+        if self._sql is not None:
+            await self._sql.aclose()
+
+    def _add(self, agent: AgentFolder, tool_id: str) -> AgentConfig:
         with changing(agent):
             config = read_agent_config(agent)
             if tool_id in config.tools:
                 return config
-            if len(config.tools) >= MAX_FILE_TOOLS:
+            wanted = [*config.tools, tool_id]
+            tools = find_tools(self._home, agent)
+            if _is_file_tool(tool_id, tools) and _file_tools(wanted, tools) > MAX_FILE_TOOLS:
                 raise UsageError(
                     "TOO_MANY_TOOLS",
-                    f"{MAX_FILE_TOOLS} tools are enabled, which is the most",
+                    f"{MAX_FILE_TOOLS} file tools are enabled, which is the most",
                     "disable one first: styleeyes tools disable ID",
                 )
-            return write_tools(agent, config, (*config.tools, inspected.file.id))
+            return write_tools(agent, wanted)
 
-    async def disable(self, agent: AgentFolder, tool_id: str) -> AgentConfig:
-        """Takes a tool out of `agent.json`, whether its file exists or not."""
+    def _remove(self, agent: AgentFolder, tool_id: str) -> AgentConfig:
         with changing(agent):
             config = read_agent_config(agent)
             if tool_id not in config.tools:
@@ -97,64 +163,44 @@ class ToolEngine:
                     f"{tool_id} is not enabled",
                     f"enabled are: {', '.join(config.tools) or 'none'}",
                 )
-            return write_tools(agent, config, tuple(t for t in config.tools if t != tool_id))
+            return write_tools(agent, [tool for tool in config.tools if tool != tool_id])
 
-    async def open_session(
-        self, agent: AgentFolder, host: EngineHost, *, public: bool = False
-    ) -> EngineSession:
-        """Inspects and pins the enabled tools.
-
-        A public session has none. Raises StyleEyesError that names the file and the reason where an
-        enabled tool is missing or invalid, EnvironmentLacksError where the sandbox cannot run.
-        """
-        inspected: list[InspectedTool] = []
-        if not public:
-            status = await asyncio.to_thread(lambda: self._sandbox.status)
-            if status.kind == "unavailable":
-                raise EnvironmentLacksError(
-                    "SANDBOX_UNAVAILABLE", f"tools cannot run: {status.reason or status.label}", status.fix
-                )
-            inspected = await self._inspect_enabled(agent)
-        place = RunPlace(agent, host, self._sandbox, self._sql, self._spine, self._clock)
-        return EngineSession(inspected, place)
-
-    async def aclose(self) -> None:
-        """Ends the database processes; the sandbox is its owner's to close."""
-        await self._sql.aclose()
-
-    async def _inspect_enabled(self, agent: AgentFolder) -> list[InspectedTool]:
-        config = await asyncio.to_thread(read_agent_config, agent)
-        if len(config.tools) > MAX_FILE_TOOLS:
+    def _enabled(self, agent: AgentFolder, *, public: bool) -> list[ToolSource]:
+        """The enabled tools in the order of `agent.json`. No file is opened."""
+        config = read_agent_config(agent)
+        tools = find_tools(self._home, agent)
+        if public:
+            return [tools[i] for i in config.tools if i in tools and not _is_file_tool(i, tools)]
+        count = _file_tools(config.tools, tools)
+        if count > MAX_FILE_TOOLS:
             raise UsageError(
                 "TOO_MANY_TOOLS",
-                f"agent.json enables {len(config.tools)} tools; the most is {MAX_FILE_TOOLS}",
+                f"agent.json enables {count} file tools; the most is {MAX_FILE_TOOLS}",
                 "disable some: styleeyes tools disable ID",
             )
-        tools = await asyncio.to_thread(find_tools, self._home, agent)
         for tool_id in config.tools:
             if tool_id not in tools:
-                raise _no_such_tool(tool_id, tools, enabled=True)
-        results = await asyncio.gather(
-            *(self.inspect(tools[tool_id]) for tool_id in config.tools), return_exceptions=True
-        )
-        inspected: list[InspectedTool] = []
-        for tool_id, result in zip(config.tools, results, strict=True):
-            if isinstance(result, EnvironmentLacksError):
-                raise result
-            if isinstance(result, StyleEyesError):
-                raise _broken(tools[tool_id], result)
-            if isinstance(result, BaseException):
-                raise result
-            inspected.append(result)
-        return inspected
+                raise UsageError(
+                    "INVALID_TOOL",
+                    f"agent.json enables {tool_id}, but there is no file for it: "
+                    f"{agent.tools / file_name(tool_id)} does not exist",
+                    f"{_near(tool_id, tools)}, or take it out: styleeyes tools disable {tool_id}",
+                )
+        return [tools[tool_id] for tool_id in config.tools]
 
 
 class EngineSession:
     """The tools of one session, as they were when it started."""
 
-    def __init__(self, inspected: Sequence[InspectedTool], place: RunPlace) -> None:
+    def __init__(self, inspections: Sequence[Inspection], place: RunPlace) -> None:
+        """Takes over the guests that `inspections` left open; every one has a tool."""
+        inspected = [inspection.tool for inspection in inspections if inspection.tool is not None]
         self._place = place
-        self._guests = {tool.file.id: PinnedGuest(tool, place.sandbox) for tool in inspected}
+        self._guests = {
+            inspection.tool.file.id: PinnedGuest(inspection.tool, place.sandbox, inspection.guest)
+            for inspection in inspections
+            if inspection.tool is not None
+        }
         self.pinned = tuple(
             PinnedTool(id=tool.file.id, source=tool.file.label, sha256=tool.source.sha256)
             for tool in inspected
@@ -179,14 +225,14 @@ class EngineSession:
         return await ToolRun(pinned, self._place, call_id=call_id, parent=parent).outcome(input)
 
     async def warm(self) -> None:
-        """Has each tool's process loaded and a database worker ready, so that no first call waits.
+        """Has a database worker ready, and again each tool's process, so that no first call waits.
 
         What fails here fails again, with words, in the call that needs it.
         """
         place = self._place
-        folder = place.agent.databases
+        folder = place.agent.databases.resolve()
         reads = any(guest.tool.definition.capabilities.databases for guest in self._guests.values())
-        with contextlib.suppress(StyleEyesError):
+        with contextlib.suppress(StyleEyesError, GuestError):
             if reads and folder.is_dir():
                 await place.sql.warm(folder, writable=False)
             for guest in self._guests.values():
@@ -204,7 +250,7 @@ class EngineSession:
         span = new_span("tool")
         spine = self._place.spine
         spine.emit(
-            ToolStarted(call_id=call_id, tool=tool_id, source_hash="", input=None, frame=None),
+            ToolStarted(call_id=call_id, tool=tool_id, source_hash="", input=for_log(input), frame=None),
             span=span,
             parent=parent,
         )
@@ -212,23 +258,14 @@ class EngineSession:
         return ToolOutcome(error=error)
 
 
-def _no_such_tool(tool_id: str, tools: dict[str, ToolSource], *, enabled: bool = False) -> UsageError:
-    near = difflib.get_close_matches(tool_id, tools, 1)
-    hint = f"did you mean {near[0]}?" if near else "`styleeyes tools list` shows all tools"
-    if enabled:
-        return UsageError(
-            "INVALID_TOOL",
-            f"agent.json enables {tool_id}, but there is no file for it",
-            f"{hint}, or take it out: styleeyes tools disable {tool_id}",
-        )
-    return UsageError("NOT_FOUND", f"there is no tool {tool_id!r}", hint)
+def _is_file_tool(tool_id: str, tools: Mapping[str, ToolSource]) -> bool:
+    return tool_id not in tools or tools[tool_id].winner.origin != "built-in"
 
 
-def _broken(tool: ToolSource, error: StyleEyesError) -> UsageError:
-    place = f"{tool.winner.path}" + (f":{error.at.line}:{error.at.column}" if error.at else "")
-    return UsageError(
-        error.code,
-        f"the enabled tool {tool.id} cannot be used ({place}): {error.message}",
-        error.hint or f"mend the file, or take it out: styleeyes tools disable {tool.id}",
-        error.at,
-    )
+def _file_tools(ids: Iterable[str], tools: Mapping[str, ToolSource]) -> int:
+    return sum(_is_file_tool(tool_id, tools) for tool_id in ids)
+
+
+def _near(tool_id: str, tools: Iterable[str]) -> str:
+    near = difflib.get_close_matches(tool_id, list(tools), 1)
+    return f"did you mean {near[0]}?" if near else "`styleeyes tools list` shows all tools"

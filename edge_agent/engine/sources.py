@@ -1,22 +1,25 @@
-"""Where module tools come from, and which file wins where names collide.
+"""Where module tools come from, and which file wins where ids collide.
 
 Finding tools reads folder listings only: no file is opened, nothing is evaluated. Precedence is agent
-file, shared file, built-in; a file whose name breaks the rule, or whose real path leaves its folder, is
-a winner with an error, so that it is seen and can be mended.
+file, shared file, built-in. A file that cannot be a tool's is found all the same, with its fault, so that
+it is seen and can be mended: where its name breaks the rule it has no id and overrides nothing (it is
+listed under its file name); where only its place is wrong, it wins like any other and never falls back.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from edge_agent.errors import StyleEyesError
+from edge_agent.errors import StyleEyesError, UsageError
 from edge_agent.files import resolves_within
 from edge_agent.home import BUILTIN_TOOLS, AgentFolder, Home
+from edge_agent.text import sanitise
 
 Origin = Literal["agent", "shared", "built-in"]
 
@@ -33,18 +36,23 @@ NAME_RULE = (
 
 @dataclass(frozen=True, slots=True)
 class ToolFile:
-    """One tool file in one folder. `name_error` says why its name or place cannot be a tool's."""
+    """One tool file in one folder. `fault` says why its name or place cannot be a tool's."""
 
     id: str
     path: Path
     origin: Origin
-    folder: Path
-    name_error: str | None = None
+    fault: str | None = None
+    hint: str | None = None
 
     @property
     def label(self) -> str:
         """What people and logs see: `agent: search-catalog.tool.js`."""
-        return f"{self.origin}: {self.path.name}"
+        return f"{self.origin}: {sanitise(self.path.name)}"
+
+    @property
+    def shown_path(self) -> str:
+        """The path as text that any screen and any JSON can hold, whatever bytes the name has."""
+        return sanitise(str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,10 @@ class SourceText:
 
 
 def find_tools(home: Home, agent: AgentFolder) -> dict[str, ToolSource]:
-    """All tools an agent could enable, by id, in order of id."""
+    """All tools an agent could enable, by id, in order of id.
+
+    Raises UsageError where a folder is there but cannot be read: what it overrides must not run instead.
+    """
     files: dict[str, list[ToolFile]] = {}
     folders: tuple[tuple[Origin, Path], ...] = (
         ("agent", agent.tools),
@@ -83,55 +94,85 @@ def find_tools(home: Home, agent: AgentFolder) -> dict[str, ToolSource]:
 
 def lone_file(path: Path) -> ToolFile:
     """A file outside the tool folders, for checking it before it is put into one."""
-    return _tool_file(path, "agent", path.parent)
+    return _named(path, "agent")
+
+
+def file_name(tool_id: str) -> str:
+    """The file that an id comes from: `search_catalog` → `search-catalog.tool.js`."""
+    return tool_id.replace("_", "-") + SUFFIX
 
 
 def read_source(file: ToolFile) -> SourceText:
     """The file's bytes. Raises StyleEyesError INVALID_TOOL for a file that cannot be a tool's source."""
-    if file.name_error is not None:
-        raise StyleEyesError("INVALID_TOOL", file.name_error, NAME_RULE)
+    name = sanitise(file.path.name)
+    if file.fault is not None:
+        raise StyleEyesError("INVALID_TOOL", file.fault, file.hint)
     try:
+        # Asked before it is opened: opening a FIFO would wait for a writer.
         if not file.path.is_file():
-            raise StyleEyesError("INVALID_TOOL", f"{file.path.name} is not a regular file")
+            missing = not file.path.exists()
+            raise StyleEyesError(
+                "INVALID_TOOL", f"{name} " + ("does not exist" if missing else "is not a regular file")
+            )
         with file.path.open("rb") as source:
             data = source.read(MAX_SOURCE_BYTES + 1)
     except OSError as error:
         raise StyleEyesError(
-            "INVALID_TOOL", f"{file.path.name} cannot be read: {error.strerror or error}"
+            "INVALID_TOOL", f"{name} cannot be read: {error.strerror or error}", "look at its permissions"
         ) from error
     if len(data) > MAX_SOURCE_BYTES:
         raise StyleEyesError(
-            "INVALID_TOOL", f"{file.path.name} is over {MAX_SOURCE_BYTES:,} bytes", "put data into a database"
+            "INVALID_TOOL",
+            f"{name} is over {MAX_SOURCE_BYTES:,} bytes",
+            "put data into a database or a text file",
         )
+    if b"\0" in data:
+        raise StyleEyesError("INVALID_TOOL", f"{name} holds a NUL byte (byte {data.index(0)})")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise StyleEyesError(
-            "INVALID_TOOL", f"{file.path.name} is not UTF-8 (byte {error.start})", "save it as UTF-8"
+            "INVALID_TOOL", f"{name} is not UTF-8 (byte {error.start})", "save it as UTF-8"
         ) from error
-    if b"\0" in data:
-        raise StyleEyesError("INVALID_TOOL", f"{file.path.name} holds a NUL byte")
     return SourceText(data, hashlib.sha256(data).hexdigest())
 
 
 def _files_in(folder: Path, origin: Origin) -> Iterator[ToolFile]:
     try:
-        names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(SUFFIX))
-    except OSError:
+        with os.scandir(folder) as entries:
+            found = sorted((e.name, e.is_symlink()) for e in entries if e.name.endswith(SUFFIX))
+    except FileNotFoundError:
         return
-    for name in names:
-        yield _tool_file(folder / name, origin, folder)
+    except OSError as error:
+        raise UsageError(
+            "TOOLS_UNREADABLE",
+            f"the tool folder {folder} cannot be read: {error.strerror or error}",
+            "mend its permissions, or move it away",
+        ) from error
+    moved = origin != "built-in" and folder.is_symlink()
+    for name, linked in found:
+        file = _named(folder / name, origin)
+        if file.fault is None and (moved or (linked and not resolves_within(file.path, folder))):
+            file = ToolFile(
+                file.id,
+                file.path,
+                origin,
+                f"{sanitise(name)} is reached by a link that leads out of its folder",
+                f"copy the file itself into {folder}",
+            )
+        yield file
 
 
-def _tool_file(path: Path, origin: Origin, folder: Path) -> ToolFile:
+def _named(path: Path, origin: Origin) -> ToolFile:
+    name = sanitise(path.name)
     stem = path.name.removesuffix(SUFFIX)
-    error: str | None = None
+    fault: str | None = None
     if not path.name.endswith(SUFFIX):
-        error = f"{path.name} does not end in {SUFFIX}"
+        fault = f"{name} does not end in {SUFFIX}"
     elif not _STEM.fullmatch(stem):
-        error = f"{path.name} is no name for a tool file"
+        fault = f"{name} is no name for a tool file"
     elif len(stem) > _MAX_ID:
-        error = f"{path.name} is longer than {_MAX_ID} characters before {SUFFIX}"
-    elif not resolves_within(path, folder):
-        error = f"{path.name} is a link that leads out of its folder"
-    return ToolFile(stem.replace("-", "_"), path, origin, folder, error)
+        fault = f"{name} has {len(stem)} characters before {SUFFIX}; at most {_MAX_ID} are allowed"
+    if fault is not None:
+        return ToolFile(name, path, origin, fault, NAME_RULE)
+    return ToolFile(stem.replace("-", "_"), path, origin)
