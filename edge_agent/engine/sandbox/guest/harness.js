@@ -437,6 +437,9 @@ for (let i = 0; i < WEB.length; i++) {
 
 // ---- The module -----------------------------------------------------------------------------
 const JSON_EXPORTS = freeze(["schemaVersion", "metadata", "inputSchema", "capabilities", "timeoutMs"]);
+const KNOWN_EXPORTS = record();
+for (let i = 0; i < JSON_EXPORTS.length; i++) KNOWN_EXPORTS[JSON_EXPORTS[i]] = true;
+KNOWN_EXPORTS.execute = true;
 
 function loadModule(body) {
   let found;
@@ -458,6 +461,10 @@ function loadModule(body) {
         : "The export " + name + " cannot be read: " + describe(thrown);
       return emit('{"t":"threw","code":"INVALID_TOOL","export":' + quote(name) + "}", fault(words, ""));
     }
+  }
+  const names = keys(found);
+  for (let i = 0; i < names.length; i++) {
+    if (!(names[i] in KNOWN_EXPORTS)) json += quote(names[i]) + ":null,";
   }
   execute = found.execute;
   return emit('{"t":"loaded"}', json + '"execute":' + (typeof execute === "function") + "}");
