@@ -89,28 +89,30 @@ const LOOK_UP_SLIPS = `
 // near it, a mention) count once, by the best of them; a product's score is the sum over the concepts.
 // Equal scores are ordered by BM25, in which a word in the name counts more than one in the description.
 const FIND = `
-  WITH hits AS MATERIALIZED (
-    SELECT product_words.rowid AS product, part.value AS part,
+  WITH parts AS MATERIALIZED (
+    SELECT key AS part, json_extract(value, '$.place') AS place, json_extract(value, '$.match') AS match,
+           json_extract(value, '$.concept') AS concept, json_extract(value, '$.weight') AS weight,
+           json_extract(value, '$.label') AS label
+      FROM json_each(:parts)
+  ),
+  hits AS (
+    SELECT product_words.rowid AS product, part,
            bm25(product_words, 8.0, 6.0, 6.0, 3.0, 2.0, 2.0, 2.0, 1.0) AS bm25
-      FROM json_each(:words) AS part
-      JOIN product_words ON product_words MATCH json_extract(part.value, '$.match')
+      FROM parts JOIN product_words ON product_words MATCH match WHERE place = 'words'
     UNION ALL
-    SELECT script_pieces.rowid, part.value, 0
-      FROM json_each(:pieces) AS part
-      JOIN script_pieces ON script_pieces MATCH json_extract(part.value, '$.match')
+    SELECT script_pieces.rowid, part, 0 FROM parts JOIN script_pieces ON script_pieces MATCH match
+     WHERE place = 'pieces'
     UNION ALL
-    SELECT product_script.product_id, part.value, 0
-      FROM json_each(:shortPieces) AS part
-      JOIN product_script ON instr(product_script.text, json_extract(part.value, '$.match')) > 0
+    SELECT product_id, part, 0 FROM parts JOIN product_script ON instr(text, match) > 0 WHERE place = 'shortPieces'
     UNION ALL
-    SELECT codes.product_id, part.value, 0
-      FROM json_each(:codes) AS part
-      JOIN codes ON codes.code >= json_extract(part.value, '$.match')
-                AND codes.code <= json_extract(part.value, '$.match') || json_extract(part.value, '$.end')
+    SELECT product_id, part, 0 FROM parts JOIN codes ON code = match WHERE place = 'codes'
+    UNION ALL
+    SELECT product_id, part, 0 FROM parts JOIN codes ON code >= match AND code < match || char(1114111)
+     WHERE place = 'codesFrom'
   ),
   concepts AS (  -- of the columns beside max(), SQLite gives those of the row that has the maximum
-    SELECT product, max(json_extract(part, '$.weight')) AS weight, json_extract(part, '$.label') AS label, bm25
-      FROM hits GROUP BY product, json_extract(part, '$.concept')
+    SELECT product, max(weight) AS weight, label, bm25
+      FROM hits CROSS JOIN parts USING (part) GROUP BY product, concept
   ),
   found AS (
     SELECT product, sum(weight) AS score, sum(bm25) AS bm25, json_group_array(label) AS why
@@ -150,16 +152,12 @@ export async function execute(ctx, input) {
   await addSlips(ctx, meaning, texts[0]);
   const parts = texts.flatMap((words, index) => partsOf(words, meaning, index === 0 ? last : ""));
   parts.push(...codeParts(query));
-  const partsIn = (where) => JSON.stringify(parts.filter((part) => part.where === where));
 
   let products = [];
   let total = 0;
   if (parts.length) {
     const found = await ctx.db.query("catalog", FIND, {
-      words: partsIn("words"),
-      pieces: partsIn("pieces"),
-      shortPieces: partsIn("shortPieces"),
-      codes: partsIn("codes"),
+      parts: JSON.stringify(parts),
       hasPhotos: input.hasPhotos === true ? 1 : 0,
       color: fold(filters.color).trim(),
       colorForms: JSON.stringify(formsOf(wordsOf(filters.color))),
@@ -173,7 +171,7 @@ export async function execute(ctx, input) {
     total = found.rows[0]?.total ?? 0;
   }
   const result = { products, total, snapshotNote: snapshotNote(products, meaning.meta) };
-  if (!products.length) result.note = emptyNote(parts.some((part) => part.where !== "codes"), filters, input.hasPhotos);
+  if (!products.length) result.note = emptyNote(parts.some((part) => !part.place.startsWith("codes")), filters, input.hasPhotos);
   return result;
 }
 
@@ -254,7 +252,7 @@ function coveringForm(words, at, meaning) {
   return undefined;
 }
 
-// ---- the query's parts: {where, match, concept, weight, label} -------------------------------------
+// ---- the query's parts: {place, match, concept, weight, label} -------------------------------------
 
 function partsOf(words, meaning, last) {
   const parts = [];
@@ -329,7 +327,7 @@ function wordParts(word, meaning, isLast) {
 // One FTS5 expression: any of the terms (or all), each quoted, so that no text can be taken for syntax.
 function wordPart(terms, concept, weight, label, columns = "", join = " OR ") {
   const wanted = terms.map((term) => `"${term.replaceAll('"', '""')}"`).join(join);
-  return { where: "words", match: columns ? `{${columns}} : (${wanted})` : wanted, concept, weight, label };
+  return { place: "words", match: columns ? `{${columns}} : (${wanted})` : wanted, concept, weight, label };
 }
 
 // Thai, Lao, Burmese, Khmer, kana, Chinese characters, Hangul.
@@ -349,8 +347,8 @@ function scriptParts(run) {
 // The trigram index knows nothing shorter than three characters; those are looked for in the text itself.
 function scriptPart(text, weight) {
   const found = { concept: text, weight, label: `text: ${text}` };
-  if ([...text].length < 3) return { where: "shortPieces", match: text, ...found };
-  return { where: "pieces", match: `"${text}"`, ...found };
+  if ([...text].length < 3) return { place: "shortPieces", match: text, ...found };
+  return { place: "pieces", match: `"${text}"`, ...found };
 }
 
 // Style codes, GTINs and the like are compared by their letters and digits alone (POL-358 is pol358),
@@ -359,11 +357,11 @@ function codeParts(query) {
   const chunks = [...new Set([query, ...query.split(/\s+/).slice(0, MAX_WORDS)].map(foldCode))];
   const parts = chunks
     .filter((code) => code && code.length <= 64)
-    .map((code) => ({ where: "codes", match: code, end: "", concept: "code", weight: 1000, label: "style code" }));
+    .map((code) => ({ place: "codes", match: code, concept: "code", weight: 1000, label: "style code" }));
   const start = chunks[0] ?? "";
   if (start.length >= 3 && start.length <= 32 && /\d/.test(start) && /\p{L}/u.test(start)) {
     const label = `code ${start}…`;
-    parts.push({ where: "codes", match: start, end: "\u{10ffff}", concept: "code", weight: 5, label });
+    parts.push({ place: "codesFrom", match: start, concept: "code", weight: 5, label });
   }
   return parts;
 }

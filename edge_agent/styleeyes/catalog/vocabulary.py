@@ -108,6 +108,9 @@ INCLUDED_IN: dict[str, str] = {
 }
 """Narrower term → the broader ones that also find it."""
 
+UMBRELLAS: frozenset[str] = frozenset({"top", "bottoms", "outerwear"})
+"""Kinds so broad that whoever asks for a hoodie is not helped by all of them."""
+
 NEAR: dict[str, str] = {
     "sweater": "pullover, sweatshirt, hoodie, fleece, cardigan",
     "pullover": "sweater, sweatshirt",
@@ -128,7 +131,7 @@ NEAR: dict[str, str] = {
     "tanktop": "vest, camisole",
     "camisole": "tanktop, bra",
     "bra": "camisole, tanktop",
-    "tshirt": "top, polo",
+    "tshirt": "polo",
     "shirt": "blouse, tshirt",
     "blouse": "shirt, tunic",
     "polo": "tshirt, shirt",

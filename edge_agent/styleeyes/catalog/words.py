@@ -101,11 +101,16 @@ def search_words() -> tuple[SearchWord, ...]:
     for (form, term), row in rows.items():
         if row.kind == "garment":
             forms_of.setdefault(term, []).append(form)
-    for relation, links in (("near", vocabulary.NEAR), ("broader", vocabulary.INCLUDED_IN)):
+    kinds: tuple[tuple[Relation, dict[str, str]], ...] = (
+        ("near", vocabulary.NEAR),
+        ("broader", vocabulary.INCLUDED_IN),
+    )
+    for relation, links in kinds:
         for term, others in links.items():
             for form in forms_of[term]:
                 for other in _split(others):
-                    add(form, other, "garment", "near" if relation == "near" else "broader")
+                    if other not in vocabulary.UMBRELLAS:
+                        add(form, other, "garment", relation)
     return tuple(rows[key] for key in sorted(rows))
 
 

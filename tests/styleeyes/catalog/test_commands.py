@@ -148,7 +148,7 @@ def test_search_is_the_agents_own_tool(stocked: Shop) -> None:
     assert [product["styleId"] for product in result["value"]["products"]] == ["MH01"]
     shown = run("search", "red pants", "--color", "red", "--agent", "shop", home=home)
     assert shown.stdout.splitlines()[0] == "WP03 Ida Pant (red; 0 photos)"
-    assert shown.stdout.splitlines()[1] == "    found by kind: pants, color: red"
+    assert shown.stdout.splitlines()[1] == "    found by name: pants, color: red"
 
 
 @pytest.mark.parametrize("command", ["", "build", "import", "search", "stats"])
