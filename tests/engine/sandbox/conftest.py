@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -148,6 +149,13 @@ async def shared_sandbox(needs_bubblewrap: None) -> AsyncIterator[BubblewrapSand
     sandbox = BubblewrapSandbox()
     yield sandbox
     await sandbox.aclose()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def quiet(shared_sandbox: BubblewrapSandbox) -> None:
+    """The shared sandbox makes no spare just now: for tests that count processes and descriptors."""
+    if shared_sandbox._refilling is not None:
+        await asyncio.wait([shared_sandbox._refilling])
 
 
 @pytest.fixture

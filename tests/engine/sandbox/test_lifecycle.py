@@ -73,7 +73,7 @@ async def until(holds: Callable[[], object]) -> None:
         await asyncio.sleep(0.002)
 
 
-async def test_after_closing_nothing_is_left() -> None:
+async def test_after_closing_nothing_is_left(quiet: None) -> None:
     before, open_before = descendants(), descriptors()
     sandbox = BubblewrapSandbox()
     bench = Bench(sandbox)
@@ -236,7 +236,7 @@ async def test_a_busy_guest_does_not_hold_up_another(bench: Bench) -> None:
     assert (await busy).code in ("TIMEOUT", "MEMORY_LIMIT")
 
 
-async def test_without_seccomp_each_guest_has_a_bubblewrap_of_its_own() -> None:
+async def test_without_seccomp_each_guest_has_a_bubblewrap_of_its_own(quiet: None) -> None:
     before = descendants()
     sandbox = BubblewrapSandbox(use_seccomp=False)
     assert sandbox.status.kind == "bubblewrap"
@@ -252,7 +252,7 @@ async def test_without_seccomp_each_guest_has_a_bubblewrap_of_its_own() -> None:
     assert descendants() == before
 
 
-async def test_the_process_sandbox_runs_the_same_guest_and_says_that_it_is_none() -> None:
+async def test_the_process_sandbox_runs_the_same_guest_and_says_that_it_is_none(quiet: None) -> None:
     before, open_before = descendants(), descriptors()
     sandbox = open_sandbox({VARIABLE: "process"})
     assert isinstance(sandbox, ProcessSandbox)
@@ -433,7 +433,7 @@ async def test_children_die_with_a_killed_host(host: str) -> None:
     await until(lambda: dead(pid))
 
 
-async def test_a_child_is_killed_and_reaped() -> None:
+async def test_a_child_is_killed_and_reaped(quiet: None) -> None:
     before, open_before = descendants(), descriptors()
     made = await child.Child.spawn_async(
         bubblewrap.RootSpec(), ["-c", "import select; select.select([], [], [])"]

@@ -52,7 +52,7 @@ def main(settings: dict[str, Any]) -> NoReturn:
 def _assemble(folder: Path) -> str:
     """The harness's script, with `/* NAME.js */` replaced by that file."""
     script = (folder / "harness.js").read_text("utf-8")
-    for part in ("web.js", "url.js"):
+    for part in ("json.js", "web.js", "url.js"):
         script = script.replace(f"/* {part} */", (folder / part).read_text("utf-8"))
     return script
 
