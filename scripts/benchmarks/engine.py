@@ -30,7 +30,9 @@ Figure = dict[str, Any]
 TOOL = """
 export const schemaVersion = "worldagents.tool.v1";
 export const metadata = { title: "Bench", description: "Three capability calls" };
-export const inputSchema = { type: "object", properties: { q: { type: "string" } }, additionalProperties: false };
+export const inputSchema = {
+  type: "object", properties: { q: { type: "string" } }, additionalProperties: false,
+};
 export async function execute(ctx, input) {
   const products = await ctx.db.query("catalog", "select * from products where name match ?", [input.q]);
   const prices = await ctx.db.query("catalog", "select * from prices where id = ?", [products.rows[0].id]);
@@ -48,7 +50,8 @@ const call = (method) => (...args) => new Promise((resolve) => {
 const ctx = { db: { query: call("db.query") }, files: { readText: call("files.readText") } };
 for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line);
-  if ("source" in message) module = await import("data:text/javascript," + encodeURIComponent(message.source));
+  if ("source" in message)
+    module = await import("data:text/javascript," + encodeURIComponent(message.source));
   else if ("input" in message) module.execute(ctx, message.input).then((result) =>
     process.stdout.write(JSON.stringify({ result }) + "\\n"));
   else { waiting.get(message.id)(message.value); waiting.delete(message.id); }
@@ -115,6 +118,10 @@ async def _call(guest: Any, run_id: str = "r") -> str:
     return text
 
 
+def _node() -> Path:
+    return Path(str(shutil.which("node"))).resolve()
+
+
 class Node:
     """Node in Bubblewrap, one tool, JSON lines."""
 
@@ -123,13 +130,6 @@ class Node:
 
     @classmethod
     async def start(cls, script: Path) -> Node:
-        node = Path(str(shutil.which("node"))).resolve()
-        system = [
-            arg
-            for path in ("/usr", "/lib", "/lib64")
-            if Path(path).exists()
-            for arg in ("--ro-bind", path, path)
-        ]
         command = [
             *(
                 "bwrap",
@@ -142,8 +142,18 @@ class Node:
                 "65534",
             ),
             *("--cap-drop", "ALL", "--clearenv", "--new-session", "--die-with-parent"),
-            *system,
-            *("--proc", "/proc", "--dev", "/dev", "--ro-bind", str(node), "/node"),
+            *(
+                "--ro-bind",
+                "/usr",
+                "/usr",
+                "--ro-bind-try",
+                "/lib",
+                "/lib",
+                "--ro-bind-try",
+                "/lib64",
+                "/lib64",
+            ),
+            *("--proc", "/proc", "--dev", "/dev", "--ro-bind", str(_node()), "/node"),
             *("--ro-bind", str(script), "/runner.mjs", "--", "/node", "/runner.mjs"),
         ]
         pipe = asyncio.subprocess.PIPE

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 DEADLINE_S = 5.0
 SHORT_S = 0.5
 """For tools that are expected to run until they are killed."""
-GRACE_S = 2.0
-"""For a loaded machine; the benchmark measures the true lateness of a kill."""
+GRACE_S = 10.0
+"""Only tells a hang from an end: the benchmark measures how late a kill is."""
 
 MEMORY = {"MEMORY_LIMIT", "TIMEOUT"}
 DEAD = {"MEMORY_LIMIT", "TIMEOUT", "SANDBOX_CRASHED"}
