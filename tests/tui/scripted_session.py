@@ -63,7 +63,7 @@ class ScriptedFrame:
 @dataclass
 class ScriptedStatus:
     state: str = "live"
-    words: str = "Live."
+    words: str = "live"
     source: str = "clip.mp4"
     epoch: int = 1
     age_ms: float | None = 200.0

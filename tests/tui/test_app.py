@@ -15,6 +15,7 @@ from edge_agent.json_types import JsonObject
 from edge_agent.tui.app import StyleEyesApp
 from edge_agent.tui.screens.detail import DetailScreen
 from edge_agent.tui.screens.help import HelpScreen
+from edge_agent.tui.widgets.preview import Preview
 from edge_agent.tui.widgets.prompt import Prompt
 from edge_agent.tui.widgets.span_log import SpanLog
 from tests.tui.screen import ask, opened, rows, text, until
@@ -309,10 +310,14 @@ async def test_several_rounds_of_matching_give_one_card_with_the_best(session: S
 async def test_the_camera_says_more_than_its_state_when_there_is_more_to_say() -> None:
     for size in ((60, 20), (80, 24), (120, 40)):
         session = ScriptedSession(StillClock())
-        session.camera.status.words = "live, very dark"
+        session.camera.status.words = "live, but the picture is very dark"
         async with opened(session, size) as (app, pilot):
-            await until(pilot, lambda app=app: "live, very dark" in text(app))  # type: ignore[misc]
-            assert "● live" in text(app)
+            preview = app.main.query_one(Preview)
+            await until(pilot, lambda preview=preview: preview.has_picture)  # type: ignore[misc]
+            await until(
+                pilot,
+                lambda app=app: "the picture is" in text(app) and "● live" in text(app),  # type: ignore[misc]
+            )
 
 
 async def test_after_a_failed_start_the_error_is_kept_for_the_program() -> None:

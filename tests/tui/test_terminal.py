@@ -141,7 +141,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     log = tmp_path / "screen.log"
     # The shell waits on after the app, so that what it left of the terminal can be seen.
     opened = Terminal(80, 24, f"stty -a > {tmp_path}/before; {sys.executable} {APP} {log}; "
-                      f"echo status=$?; stty -a > {tmp_path}/after; exec cat")  # fmt: skip
+                      f"echo status=$?; stty -a > {tmp_path}/after; echo looked; exec cat")  # fmt: skip
     yield opened
     opened.close()
 
@@ -163,7 +163,7 @@ def test_a_whole_visit_in_a_real_terminal(terminal: Terminal, tmp_path: Path) ->
     terminal.until(lambda shown: "⊘ stopped" in shown)
     app = terminal.app()
     terminal.keys("C-q")
-    shown = terminal.until(lambda shown: "status=0" in shown and (tmp_path / "after").exists())
+    shown = terminal.until(lambda shown: "status=0" in shown and "looked" in shown)
     assert not app.is_running()
     assert left_as_found(tmp_path, shown)
 
@@ -172,7 +172,7 @@ def test_a_whole_visit_in_a_real_terminal(terminal: Terminal, tmp_path: Path) ->
 def test_a_signal_ends_it_in_order(terminal: Terminal, tmp_path: Path, number: signal.Signals) -> None:
     terminal.until(lambda shown: "● live" in shown)
     os.kill(terminal.app().pid, number)
-    shown = terminal.until(lambda shown: f"status={128 + number}" in shown and (tmp_path / "after").exists())
+    shown = terminal.until(lambda shown: f"status={128 + number}" in shown and "looked" in shown)
     assert left_as_found(tmp_path, shown)
 
 
@@ -181,7 +181,7 @@ def test_a_session_that_hangs_in_closing_cannot_keep_the_terminal(terminal: Term
     terminal.keys("h", "a", "n", "g", "Enter")
     terminal.until(lambda shown: "388 ms" in shown)
     terminal.keys("C-q")
-    shown = terminal.until(lambda shown: "status=1" in shown and (tmp_path / "after").exists())
+    shown = terminal.until(lambda shown: "status=1" in shown and "looked" in shown)
     assert "Closing camera and tools…" in shown
     assert "would not end by itself" in shown
     assert left_as_found(tmp_path, shown)

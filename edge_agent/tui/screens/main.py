@@ -191,7 +191,7 @@ class MainScreen(Screen[None]):
         turn = self.spans.turns[-1] if self.spans.turns else None
         if turn is None or not turn.running:
             return ""
-        at_work = [node for node in turn.walk() if node.running]
+        at_work = self._log.running
         for node in at_work:
             if node.waiting is not None:
                 return f"waiting {node.waiting.seconds:.0f} s: {node.waiting.reason}"

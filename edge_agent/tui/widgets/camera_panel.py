@@ -141,7 +141,8 @@ class CameraPanel(Vertical):
         self._state_line.update(Content("  ").join(parts))
         # a state may need more words than its name: said below the picture, even where room is scarce
         words = steady(sanitise(status.words))
-        more = self._preview.has_picture and words.rstrip(".").lower() != status.state
+        words = words.removeprefix(status.state).lstrip(" ,:.").removeprefix("but ")
+        more = self._preview.has_picture and bool(words)
         self._figures_line.set_class(more, "-words")
         shown = Content.styled(words, "$warning") if more else self._figures(status, narrow)
         self._figures_line.update(shown)

@@ -9,7 +9,7 @@ from textual.highlight import highlight
 from textual.widgets import Static
 
 from edge_agent.session.span_text import GLYPHS, Section, details, row
-from edge_agent.session.span_tree import SpanNode
+from edge_agent.session.span_tree import SpanNode, State
 from edge_agent.tui.cells import steady
 
 SHOWN_CHARACTERS = 20_000
@@ -56,7 +56,7 @@ class DetailPane(VerticalScroll, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__(id="detail")
-        self._shown: tuple[str, int] | None = None
+        self._shown: tuple[str, State] | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(
@@ -67,7 +67,7 @@ class DetailPane(VerticalScroll, can_focus=True):
         )
 
     def show(self, node: SpanNode, now: float) -> None:
-        key = (node.id, node.revision)
+        key = (node.id, node.state)  # nothing else changes what is told of it
         if key == self._shown or not self.display:
             return
         if self._shown is None or self._shown[0] != node.id:

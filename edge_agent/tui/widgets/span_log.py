@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text, TextType
+from rich.text import Span, Text, TextType
 from textual.binding import BindingType
+from textual.cache import LRUCache
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Tree
@@ -65,6 +67,19 @@ class SpanLog(Tree[SpanNode]):
         self._running_spans: dict[str, SpanNode] = {}
         self._newest_tool: SpanNode | None = None
         self._chosen = False
+        self._looks: dict[str, Style] = {}
+        self._strips: LRUCache[tuple[object, ...], Strip] = LRUCache(512)
+
+    def notify_style_update(self) -> None:
+        self._looks.clear()
+        self._strips.clear()
+        super().notify_style_update()
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Its place on the screen never depends on its rows, so they never ask for a new layout."""
+        return super().refresh(*regions, repaint=repaint, layout=False, recompose=recompose)
 
     def on_mount(self) -> None:
         self.anchor()
@@ -81,6 +96,11 @@ class SpanLog(Tree[SpanNode]):
     def entries(self) -> int:
         """How many entries it holds."""
         return len(self._rows)
+
+    @property
+    def running(self) -> tuple[SpanNode, ...]:
+        """The entries that have begun and not ended, as last drawn."""
+        return tuple(self._running_spans.values())
 
     @property
     def following(self) -> bool:
@@ -134,11 +154,43 @@ class SpanLog(Tree[SpanNode]):
                 known.refresh()
 
     def render_line(self, y: int) -> Strip:
-        if self._rows or y != 0:
+        if self._rows:
+            return self._row_strip(y)
+        if y != 0:
             return super().render_line(y)
         quiet = self.rich_style + self.get_component_rich_style("span-log--quiet", partial=True)
         words = Strip([Segment(_cut(EMPTY_WORDS, self.size.width), quiet)])
         return words.adjust_cell_length(self.size.width, self.rich_style)
+
+    def _row_strip(self, y: int) -> Strip:
+        """The row at `y`, from the cache while nothing in it has changed.
+
+        Tree keeps rows only until the next entry is added anywhere, which here is at every update.
+        """
+        line = y + self.scroll_offset.y
+        node = self.get_node_at_line(line)
+        if node is None or node.data is None or node.data.running:
+            return super().render_line(y)
+        lasts, above = [], node
+        while above.parent is not None:
+            lasts.append(above.is_last)
+            above = above.parent
+        key = (
+            line,
+            node.data.id,
+            node.data.revision,
+            tuple(lasts),
+            self.size,
+            node.is_expanded,
+            line == self.cursor_line,
+            self.has_focus,
+            self.hover_line,
+            bool(node.children),
+        )
+        strip = self._strips.get(key)
+        if strip is None:
+            strip = self._strips[key] = super().render_line(y)
+        return strip
 
     def render_label(self, node: TreeNode[SpanNode], base_style: Style, style: Style) -> Text:
         entry = node.data
@@ -154,7 +206,11 @@ class SpanLog(Tree[SpanNode]):
 
     def _paint(self, words: Row, entry: SpanNode, width: int, base: Style, style: Style, plain: bool) -> Text:
         def look(name: str) -> Style:
-            return style if plain else style + self.get_component_rich_style(name, partial=True)
+            if plain:
+                return style
+            if name not in self._looks:
+                self._looks[name] = self.get_component_rich_style(name, partial=True)
+            return style + self._looks[name]
 
         state = look("span-log--quiet" if entry.kind == "line" else _STATE_CLASS[entry.state])
         room = max(0, width - 2 - (cell_len(words.right) + 1 if words.right else 0))
@@ -164,15 +220,20 @@ class SpanLog(Tree[SpanNode]):
         gap = room - (cell_len(note) + 2 if note else 0)
         name_style = look("span-log--name") if entry.kind in ("turn", "tool") else style
         note_style = state if entry.state == "failed" else look("span-log--quiet")
-        text = Text(no_wrap=True, end="")
-        text.append(f"{words.glyph} ", state)
-        text.append(name, name_style)
-        if note:
-            text.append(f"  {note}", note_style)
-        text.append(" " * max(0, gap), style)
-        if words.right:
-            text.append(f" {words.right}", state if entry.running else look("span-log--quiet"))
-        return text
+        right_style = state if entry.running else look("span-log--quiet")
+        parts = (
+            (f"{words.glyph} ", state),
+            (name, name_style),
+            (f"  {note}" if note else "", note_style),
+            (" " * max(0, gap), style),
+            (f" {words.right}" if words.right else "", right_style),
+        )
+        spans, end = [], 0
+        for part, look_of_part in parts:
+            start, end = end, end + len(part)
+            spans.append(Span(start, end, look_of_part))
+        # made in one go: a dozen rows are built at every update, and appending costs twice as much
+        return Text("".join(part for part, _ in parts), no_wrap=True, end="", spans=spans)
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[SpanNode]) -> None:
         event.stop()
