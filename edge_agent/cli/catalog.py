@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,11 @@ import click
 from edge_agent.cli.failure import EXIT_DONE, EXIT_FAILED, failures, leave, say, write_json_line
 from edge_agent.cli.options import agent_option, home_option
 from edge_agent.cli.progress import ProgressLine
-from edge_agent.errors import StyleEyesError
+from edge_agent.errors import StyleEyesError, UsageError
 from edge_agent.files import write_atomically
 from edge_agent.home import Home
 from edge_agent.json_types import JsonValue
+from edge_agent.session.first_start import choose_agent, prepare_home
 from edge_agent.styleeyes.catalog.build import BuildReport, build_catalog
 from edge_agent.styleeyes.catalog.feeds.importer import ImportReport, import_feed, state_date
 from edge_agent.styleeyes.catalog.schema import open_catalog
@@ -23,6 +25,7 @@ from edge_agent.text import sanitise
 
 CATALOG_TOOLS = ("search_catalog", "match_garment")
 _PROBLEMS_SHOWN = 20
+_AGENT_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(path_type=Path)
 
@@ -38,7 +41,7 @@ def catalog() -> None:
 
     \b
     Examples:
-      styleeyes catalog import feed.xml --to DATA --photos PHOTOS --build
+      styleeyes catalog import feed.xml --agent shop --photos PHOTOS --build
       styleeyes catalog build DATA
       styleeyes catalog search "dark green quilted jacket"
       styleeyes catalog stats DATA/databases/catalog.sqlite --excluded
@@ -98,7 +101,9 @@ def _build_fields(report: BuildReport) -> dict[str, Any]:
 
 @catalog.command("import")
 @click.argument("feed", type=_FILE)
-@click.option("--to", "data", type=_FOLDER, required=True, help="The data folder that gets the notes.")
+@click.option("--to", "data", type=_FOLDER, help="The data folder that gets the notes.")
+@click.option("--agent", "agent_id", metavar="ID", help="Or the agent that gets them; made where it is new.")
+@home_option
 @click.option(
     "--photos", type=_FOLDER, help="A folder in which the feed's photos lie under their base names."
 )
@@ -110,7 +115,14 @@ def _build_fields(report: BuildReport) -> dict[str, Any]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the result as one JSON object to stdout.")
 def import_(
-    feed: Path, data: Path, photos: Path | None, stated: str | None, then_build: bool, as_json: bool
+    feed: Path,
+    data: Path | None,
+    agent_id: str | None,
+    home: str | None,
+    photos: Path | None,
+    stated: str | None,
+    then_build: bool,
+    as_json: bool,
 ) -> None:
     """Turn a retailer's FEED into product notes.
 
@@ -121,10 +133,11 @@ def import_(
 
     \b
     Examples:
-      styleeyes catalog import merchant.xml --to ~/shop --photos ~/pictures --build
+      styleeyes catalog import merchant.xml --agent shop --photos ~/pictures --build
       styleeyes catalog import merchant.tsv.gz --to ~/shop --date 2026-09-14
     """
     with failures(json_output=as_json):
+        data = _import_target(data, agent_id, home)
         date = state_date(stated, datetime.now(UTC).date().isoformat()) if stated else None
         with ProgressLine() as line:
             report = import_feed(feed, data, photos=photos, snapshot_date=date, on_progress=line)
@@ -140,6 +153,24 @@ def import_(
             write_json_line({"type": "result", "ok": not report.cut_short, **fields})
         if report.cut_short:
             leave(EXIT_FAILED)
+
+
+def _import_target(data: Path | None, agent_id: str | None, home: str | None) -> Path:
+    if (data is None) == (agent_id is None):
+        raise UsageError(
+            "INVALID_INPUT",
+            "say where the notes go: either --to DATA or --agent ID",
+            "for example --agent shop, which makes the agent 'shop' where it is new",
+        )
+    if data is not None:
+        return data
+    if not _AGENT_ID.fullmatch(agent_id or ""):
+        raise UsageError(
+            "INVALID_INPUT",
+            f"{agent_id!r} is no name for an agent",
+            "use letters, digits, hyphens and underscores, starting with a letter or digit",
+        )
+    return Home.find(home).agent(str(agent_id)).data
 
 
 def _say_import(report: ImportReport) -> None:
@@ -223,7 +254,6 @@ def search(
     """
     from edge_agent.cli import catalog_search
     from edge_agent.cli.interrupt import run_interruptibly
-    from edge_agent.session.first_start import choose_agent, prepare_home
 
     with failures(json_output=as_json):
         found = Home.find(home)
@@ -253,18 +283,23 @@ def search(
 
 
 @catalog.command()
-@click.argument("file", metavar="CATALOG|DATA", type=_FILE)
+@click.argument("file", metavar="[CATALOG|DATA]", type=_FILE, required=False)
+@home_option
+@agent_option
 @click.option("--excluded", is_flag=True, help="List each photo that was left out, with its reason.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object to stdout.")
-def stats(file: Path, excluded: bool, as_json: bool) -> None:
-    """Say what a catalog holds.
+def stats(file: Path | None, home: str | None, agent: str | None, excluded: bool, as_json: bool) -> None:
+    """Say what a catalog holds: the agent's own, or the one that you name.
 
     \b
     Examples:
+      styleeyes catalog stats --agent shop
       styleeyes catalog stats ~/shop
       styleeyes catalog stats catalog.sqlite --excluded
     """
     with failures(json_output=as_json):
+        if file is None:
+            file = choose_agent(Home.find(home), agent).catalog
         found = catalog_stats(default_catalog(file) if file.is_dir() else file, excluded=excluded)
         if as_json:
             write_json_line({"type": "result", "ok": True, **found})
