@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the small heads of `assets/vision/heads.npz` and says, by cross-validation, how good they are.
 
-    .venv/bin/python scripts/train_vision.py [--data ../shared/data] [--work DIR] [--out assets/vision]
+    .venv/bin/python scripts/train_vision.py [--data ../shared/data] [--work DIR] [--out DIR] [--robustness]
 
 Needs the garment cases and the retail catalog of `../shared/data`. The first run looks at some 1,100
 pictures (about 5 minutes on 2 cores) and keeps what it saw in the work folder; later ones take a
@@ -15,7 +15,9 @@ import io
 import json
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +38,7 @@ from scripts.vision_training.cases import (  # noqa: E402
     retail_styles,
 )
 from scripts.vision_training.fitting import Array, classes  # noqa: E402
-from scripts.vision_training.views import Views  # noqa: E402
+from scripts.vision_training.views import LIGHTS, Views  # noqa: E402
 
 FULL_TERMS = 4
 KIND_RIDGE = 0.05
@@ -58,7 +60,7 @@ def main() -> None:
         + [(str(photo.path), False) for photo in photos]
     )
     heads: dict[str, np.ndarray] = {}
-    report: dict[str, object] = {}
+    report: dict[str, Any] = {}
 
     metrics = [matching.fit_metrics(views, photos, styles, fold) for fold in range(FOLDS)]
     kept: dict[str, Array] = {}
@@ -80,6 +82,15 @@ def main() -> None:
         },
     }
     full = matching.fit_matcher([rows_of(case) for case in cases], cases, FULL_TERMS)
+    if options.robustness:
+        report["robustness"] = {}
+        for kind in LIGHTS:
+            changed = [replace(c, name=f"{kind}-{c.name}", query=f"light:{kind}:{c.query}") for c in given]
+            judged = matching.cross_validate(cases, rows_of, FULL_TERMS, tested=changed)
+            flagged = [bool(views.view(c.query, closer=True).light.issues) for c in changed]
+            report["robustness"][kind] = matching.summary(changed, judged, **thresholds) | {
+                "frameSaidToBePoor": round(sum(flagged) / len(flagged), 3)
+            }
 
     basic_views = Views(options.work, None)
 
@@ -120,6 +131,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "styleeyes-train-vision")
+    parser.add_argument(
+        "--robustness", action="store_true", help="measure queries in other light too (7 times as many looks)"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "assets" / "vision")
     return parser.parse_args()
 
