@@ -12,12 +12,15 @@ from collections.abc import Sequence
 
 from edge_agent.errors import SourcePosition
 
+# Comments and texts. What is not closed matches to its end all the same: a search that failed there
+# would begin anew at every quote, and the time would grow with the square of the size.
 _INERT = re.compile(
     r"//[^\n]*|/\*.*?(?:\*/|\Z)"
-    r'|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`(?:[^`\\]|\\.)*`',
+    r'|"(?:[^"\\\n]|\\.)*"?|\'(?:[^\'\\\n]|\\.)*\'?|`(?:[^`\\]|\\.)*`?',
     re.DOTALL,
 )
 _PATH = re.compile(r"`(?P<ticked>[A-Za-z_$][^`\s]{0,400})`|^The export (?P<plain>[A-Za-z_$][^\s;]{0,400})")
+_NOT_LINE_END = re.compile(r"[^\n]")
 _KEYS = re.compile(r"[^.\[\]]+")
 
 
@@ -57,7 +60,6 @@ def place_of(path: Sequence[str], source: str) -> SourcePosition | None:
 
 def _blank(match: re.Match[str]) -> str:
     text = match.group()
-    after = match.string[match.end() : match.end() + 32].lstrip()
-    if text[0] in "\"'" and after.startswith(":"):
+    if text[0] in "\"'" and match.string[match.end() : match.end() + 32].lstrip().startswith(":"):
         return text
-    return re.sub(r"[^\n]", " ", text)
+    return " " * len(text) if "\n" not in text else _NOT_LINE_END.sub(" ", text)
