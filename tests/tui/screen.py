@@ -26,7 +26,7 @@ def text(app: StyleEyesApp) -> str:
     return "\n".join(rows(app))
 
 
-async def until(pilot: Pilot[Any], true: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(pilot: Pilot[Any], true: Callable[[], object], seconds: float = 30.0) -> None:
     """Lets the app work until `true()` holds; fails after `seconds`."""
     async with asyncio.timeout(seconds):
         while not true():

@@ -19,7 +19,7 @@ from edge_agent.tui.widgets.preview import Preview
 from edge_agent.tui.widgets.prompt import Prompt
 from edge_agent.tui.widgets.span_log import SpanLog
 from tests.tui.screen import ask, opened, rows, text, until
-from tests.tui.scripted_session import FACTS, ScriptedSession, StillClock
+from tests.tui.scripted_session import FACTS, ScriptedFrame, ScriptedSession, StillClock, picture
 
 
 @pytest.fixture
@@ -328,3 +328,25 @@ async def test_after_a_failed_start_the_error_is_kept_for_the_program() -> None:
     async with opened(session, (80, 24)) as (app, pilot):
         await until(pilot, lambda: "Close that program." in text(app))
     assert isinstance(app.failure, DeviceError)
+
+
+async def test_the_welcome_forgets_the_camera_trouble_once_there_is_a_picture() -> None:
+    session = ScriptedSession(StillClock())
+    frame = ScriptedFrame("f1-1", session.clock.monotonic(), picture())
+    shown: list[ScriptedFrame] = []
+    session.camera.status.words = "opening clip.mp4"
+    session.camera.newest = lambda: shown[0] if shown else None  # type: ignore[method-assign]
+    async with opened(session, (80, 24)) as (app, pilot):
+        await until(pilot, lambda: "No picture yet: opening clip.mp4" in text(app))
+        shown.append(frame)
+        await until(pilot, lambda: "No picture yet" not in text(app))
+        await until(pilot, lambda: "Ask about what the camera sees." in text(app))
+
+
+async def test_a_streams_password_is_never_in_the_status_bar() -> None:
+    facts = replace(FACTS, source="rtsp://me:hunter2@10.0.0.7/live")
+    session = ScriptedSession(StillClock(), facts=facts)
+    session.camera.status.source = "rtsp://10.0.0.7/live"
+    async with opened(session, (120, 40)) as (app, pilot):
+        await until(pilot, lambda: "rtsp://10.0.0.7/live" in text(app))
+        assert "hunter2" not in text(app)

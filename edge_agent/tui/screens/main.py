@@ -57,6 +57,7 @@ class MainScreen(Screen[None]):
         self._products: dict[str, Product] = {}
         self._asking = False
         self._redraws = 0
+        self._welcome_trouble: str | None = None
         self._status, self._camera, self._talk = StatusBar(), CameraPanel(clock), Conversation()
         self._log, self._detail, self._prompt = SpanLog(clock), DetailPane(), Prompt()
 
@@ -94,6 +95,16 @@ class MainScreen(Screen[None]):
         self._camera.watch_camera(session.camera)
         self._status.show_facts(facts)
         self._talk.model = facts.model
+        self._show_activity()
+
+    def _show_welcome(self, session: SessionPort) -> None:
+        """The source; and until something was asked, what to do here and what is missing."""
+        camera = session.camera
+        trouble = "" if camera.newest() is not None else f"No picture yet: {camera.status.words}"
+        self._status.show_source(camera.status.source)
+        if self.spans.turns or trouble == self._welcome_trouble:
+            return
+        self._welcome_trouble = trouble
         lines: list[Content | tuple[str, str]] = [
             ("Ask about what the camera sees.\n", "bold $primary"),
             Content.assemble(
@@ -101,13 +112,11 @@ class MainScreen(Screen[None]):
                 " Type for anything else. ", ("F1", "bold $secondary"), " helps.",
             ),
         ]  # fmt: skip
-        if facts.model == "offline":
-            lines.append((f"\nThe offline model answers: {facts.model_reason}.", "$quiet"))
-        if session.camera.newest() is None:
-            words = session.camera.status.words
-            lines.append((steady(sanitise(f"\nNo picture yet: {words}")), "$warning"))
+        if session.facts.model == "offline":
+            lines.append((steady(f"\nThe offline model answers: {session.facts.model_reason}."), "$quiet"))
+        if trouble:
+            lines.append((steady(sanitise(f"\n{trouble}")), "$warning"))
         self._talk.welcome(Content.assemble(*lines))
-        self._show_activity()
 
     def failed(self, error: StyleEyesError | DeviceError) -> None:
         """The session did not open; the screen stays so that the reason can be read."""
@@ -201,6 +210,7 @@ class MainScreen(Screen[None]):
     def _show_activity(self) -> None:
         if self._session is None:
             return
+        self._show_welcome(self._session)
         turn = self.spans.turns[-1] if self.spans.turns else None
         if turn is not None and turn.running:
             now = self._clock.monotonic()
@@ -210,10 +220,8 @@ class MainScreen(Screen[None]):
                 f"… {self._doing().rstrip('…')} · {duration(turn.elapsed_ms(now))}{calls}", "bold $warning"
             )
         elif turn is not None and turn.finish is not None:
-            word, style = (
-                ("✓ ready", "bold $success") if turn.state == "ok" else ("✓ ready", "bold $foreground")
-            )
-            self._status.show_activity(f"{word} · last {duration(turn.elapsed_ms(turn.began))}", style)
+            style = "bold $success" if turn.state == "ok" else "bold $foreground"
+            self._status.show_activity(f"✓ ready · last {duration(turn.elapsed_ms(turn.began))}", style)
         else:
             self._status.show_activity("✓ ready", "bold $success")
 

@@ -53,7 +53,10 @@ class Conversation(VerticalScroll, can_focus=True):
 
     def welcome(self, content: Content) -> None:
         """What to do here; gone with the first question."""
-        self._take_away("welcome")
+        for entry in self._entries:
+            if entry.voice == "welcome":
+                entry.update(content)
+                return
         self._add("welcome", content)
 
     def asked(self, turn: str, question: str, at: str) -> None:

@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from edge_agent.events import SessionStarted
+from edge_agent.text import sanitise
 from edge_agent.tui.cells import steady
 
 
@@ -26,7 +27,7 @@ SEPARATOR = "  "
 
 def fitting(parts: Sequence[Part], width: int) -> list[Part]:
     """The parts that fit in `width` cells, in their order, the least important left out."""
-    kept = list(parts)
+    kept = [part for part in parts if part.text]
 
     def cells() -> int:
         return sum(Content(p.text).cell_length for p in kept) + len(SEPARATOR) * max(0, len(kept) - 1)
@@ -44,11 +45,19 @@ class StatusBar(Widget):
     def __init__(self) -> None:
         super().__init__(id="status")
         self._facts: SessionStarted | None = None
+        self._source = ""
         self._activity = Part(0, "◌ starting", "bold $warning")
 
     def show_facts(self, facts: SessionStarted) -> None:
         self._facts = facts
         self.refresh()
+
+    def show_source(self, label: str) -> None:
+        """What the camera calls its source: short, and free of a stream's credentials."""
+        label = steady(sanitise(label))
+        if label != self._source:
+            self._source = label
+            self.refresh()
 
     def show_activity(self, words: str, style: str) -> None:
         """What the app is doing: the one part that always stays."""
@@ -69,7 +78,7 @@ class StatusBar(Widget):
             Part(2, steady(facts.model), "bold $secondary"),
             Part(7, f"({facts.model_reason})"),
             Part(1 if bypassed else 5, f"sandbox {facts.sandbox}", "bold $error" if bypassed else "$quiet"),
-            Part(4, steady(facts.source)),
+            Part(4, self._source),
             Part(3, f"{facts.mode} mode"),
             Part(8, steady(facts.agent_name)),
         ]
