@@ -49,7 +49,8 @@ def smooth_noise(height: int, width: int, cells: tuple[int, int], rng: np.random
 def _grain(picture: Picture, strength: float, rng: np.random.Generator) -> Picture:
     height, width = picture.shape[:2]
     grain = rng.standard_normal((height, width, 1)).astype(np.float32)
-    return picture * (1 + strength * grain)
+    grained: Picture = picture * (1 + strength * grain)
+    return grained
 
 
 def _jersey(cloth: Cloth, height: int, width: int, rng: np.random.Generator) -> Picture:
@@ -87,7 +88,8 @@ def _puffer(cloth: Cloth, height: int, width: int, rng: np.random.Generator) -> 
     band = height / 9
     wave = smooth_noise(height, width, (9, 14), rng) * band * 0.07
     across = np.abs(np.sin((y + wave) / band * np.pi)) ** 0.6
-    return _flat(cloth.main, height, width) * (0.5 + 0.58 * across)[..., None].astype(np.float32)
+    lit: Picture = _flat(cloth.main, height, width) * (0.5 + 0.58 * across)[..., None]
+    return lit.astype(np.float32)
 
 
 def _striped(cloth: Cloth, height: int, width: int, rng: np.random.Generator) -> Picture:
@@ -171,4 +173,5 @@ def folds(height: int, width: int, rng: np.random.Generator, strength: float) ->
     crease = np.exp(-np.abs(smooth_noise(height, width, (6, 6), rng)) * 7)
     crumple = smooth_noise(height, width, (9, 9), rng)
     light = 1 + strength * (0.10 * drape - 0.13 * crease + 0.05 * crumple)
-    return cv2.GaussianBlur(light.astype(np.float32), (0, 0), max(1.0, width / 160))[..., None]
+    soft: Picture = cv2.GaussianBlur(light.astype(np.float32), (0, 0), max(1.0, width / 160))
+    return soft[..., None]

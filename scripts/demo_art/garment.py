@@ -69,14 +69,15 @@ class _Easel:
 
     def __init__(self, size: int, pose: Pose) -> None:
         self.size = size
-        self.picture = np.zeros((size, size, 3), np.float32)
+        self.picture: Picture = np.zeros((size, size, 3), np.float32)
         self.cover = np.zeros((size, size), np.float32)
         self._rng = np.random.default_rng(pose.seed)
         self._creases = pose.creases
 
     def to_pixels(self, points: Points) -> Points:
         scale = self.size / _UNIT_HEIGHT
-        return (points * scale + np.array([self.size / 2, 0.07 * scale])).astype(np.float32)
+        placed: Points = points * scale + np.array([self.size / 2, 0.07 * scale])
+        return placed.astype(np.float32)
 
     def mask(self, outline: Points) -> Picture:
         canvas = np.zeros((self.size, self.size), np.uint8)
