@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -12,6 +14,19 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
     On any failure the old file is untouched and nothing is left beside it. Raises OSError.
     """
+    with _written_beside(path, data, mode) as temporary:
+        temporary.replace(path)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Writes a file that must not exist yet, whole or not at all. Raises FileExistsError, OSError."""
+    with _written_beside(path, data, 0o644) as temporary:
+        os.link(temporary, path)  # unlike a rename, this fails where the name is taken
+
+
+@contextmanager
+def _written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
+    """A whole, durable copy of `data` in the folder of `path`, to be published; never left behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".new")
     temporary = Path(name)
@@ -21,25 +36,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
             out.flush()
             os.fsync(out.fileno())
         temporary.chmod(mode)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def write_new(path: Path, data: bytes) -> None:
-    """Writes a file that must not exist yet, whole or not at all. Raises FileExistsError, OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".new")
-    temporary = Path(name)
-    try:
-        with os.fdopen(fd, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.chmod(0o644)
-        os.link(temporary, path)  # unlike a rename, this fails where the name is taken
+        yield temporary
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
