@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -45,18 +46,21 @@ def region_colour(pixels: Pixels, mask: Floats) -> RegionColour:
     return RegionColour(_histogram(values, weights), np.asarray(weights @ values, np.float32))
 
 
-def exposures(pixels: Pixels, mask: Floats) -> Floats:
-    """One histogram for each of GAINS, as if the picture had been exposed so."""
-    small = cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA).astype(np.float32) / 255
-    linear = np.where(small <= 0.04045, small / 12.92, ((small + 0.055) / 1.055) ** 2.4)
-    weights = pixel_weights(mask)
-    rows = []
+def exposures(pixels: Pixels, masks: Sequence[Floats]) -> list[Floats]:
+    """For each mask, one histogram for each of GAINS, as if the picture had been exposed so."""
+    small = cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA)
+    coded = np.arange(256, dtype=np.float64) / 255
+    linear = np.where(coded <= 0.04045, coded / 12.92, ((coded + 0.055) / 1.055) ** 2.4)
+    weights = [pixel_weights(mask) for mask in masks]
+    rows: list[list[Floats]] = [[] for _ in masks]
     for gain in GAINS:
         light = np.clip(linear * gain, 0, 1)
-        coded = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
-        values = cv2.cvtColor(coded.astype(np.float32), cv2.COLOR_BGR2LAB).reshape(-1, 3)
-        rows.append(_histogram(np.asarray(values, np.float32), weights))
-    return np.stack(rows)
+        curve = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+        exposed = curve.astype(np.float32)[small]
+        values = np.asarray(cv2.cvtColor(exposed, cv2.COLOR_BGR2LAB).reshape(-1, 3), np.float32)
+        for row, shares in zip(rows, weights, strict=True):
+            row.append(_histogram(values, shares))
+    return [np.stack(row) for row in rows]
 
 
 def _histogram(values: Floats, weights: Floats) -> Floats:

@@ -133,8 +133,8 @@ class Looker:
                 pixels, classes, tokens = part, near, near_tokens
         pooled = self._pooled(classes, tokens)
         look = self._look(pixels, classes, pooled)
-        exposed = {region: exposures(pixels, classes.mask(region)) for region in look.regions}
-        return FrameLook(look, pixels, classes, light, pooled, exposed)
+        rows = exposures(pixels, [classes.mask(region) for region in look.regions])
+        return FrameLook(look, pixels, classes, light, pooled, dict(zip(look.regions, rows, strict=True)))
 
     def _see(self, pixels: Pixels) -> tuple[PatchClasses, Tokens | None]:
         if self._encoder is None:
