@@ -24,7 +24,7 @@ def test_a_failed_replacement_leaves_the_old_file_and_nothing_beside_it(
     with pytest.raises(OSError, match="No space"):
         write_atomically(target, b"new")
     assert target.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["agent.json"]
+    assert [p.name for p in tmp_path.iterdir()] == ["agent.json"]
 
 
 def test_a_new_file_never_takes_a_taken_name(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_new_file_never_takes_a_taken_name(tmp_path: Path) -> None:
     with pytest.raises(FileExistsError):
         write_new(target, b"second")
     assert target.read_bytes() == b"first"
-    assert os.listdir(target.parent) == ["a.tool.js"]
+    assert [p.name for p in target.parent.iterdir()] == ["a.tool.js"]
 
 
 def test_links_are_resolved_before_a_path_is_judged(tmp_path: Path) -> None:

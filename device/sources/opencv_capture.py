@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from device.quality import Pixels, as_bgr
+from device.sources.producer import Grab, Mode
 
 
 class VideoCapture(Protocol):
@@ -30,6 +31,41 @@ def open_capture(address: str, backend: int, parameters: Sequence[int]) -> Video
     from device.opencv import cv2
 
     return cv2.VideoCapture(address, backend, list(parameters))
+
+
+class DrainedCapture:
+    """What cameras and streams share: they are drained as fast as they give, and have no position."""
+
+    end_words = "the source stopped"
+
+    def __init__(self, capture: VideoCapture) -> None:
+        self._capture = capture
+
+    @property
+    def position_s(self) -> float | None:
+        return None
+
+    def grab(self) -> Grab:
+        return Grab.PICTURE if self._capture.grab() else Grab.NOTHING
+
+    def retrieve(self) -> Pixels | None:
+        return picture_of(self._capture)
+
+    def close(self) -> None:
+        self._capture.release()
+
+    def _actual_mode(self, asked: str = "") -> Mode:
+        """Size, rate and format as the back end says they are now."""
+        from device.opencv import cv2
+
+        get = self._capture.get
+        return Mode(
+            int(get(cv2.CAP_PROP_FRAME_WIDTH)),
+            int(get(cv2.CAP_PROP_FRAME_HEIGHT)),
+            rate_of(get(cv2.CAP_PROP_FPS)),
+            fourcc_text(get(cv2.CAP_PROP_FOURCC)),
+            asked,
+        )
 
 
 def picture_of(capture: VideoCapture) -> Pixels | None:

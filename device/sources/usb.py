@@ -7,13 +7,12 @@ import os
 from pathlib import Path
 
 from device.errors import DeviceError
-from device.quality import Pixels
-from device.sources.opencv_capture import OpenCapture, fourcc_text, picture_of, rate_of
-from device.sources.producer import Grab, Mode
+from device.sources.opencv_capture import DrainedCapture, OpenCapture
+from device.sources.producer import Mode
 from device.sources.spec import SourceSpec
 
 
-class UsbProducer:
+class UsbProducer(DrainedCapture):
     """An open camera at a device node.
 
     The format comes first, since the driver picks size and rate from what that format offers: left
@@ -21,12 +20,13 @@ class UsbProducer:
     Raises DeviceError CAMERA_BUSY, CAMERA_DENIED, NO_CAMERA or CAMERA_SILENT.
     """
 
+    end_words = "the camera stopped"
+
     def __init__(self, spec: SourceSpec, node: str, open_capture: OpenCapture) -> None:
         from device.opencv import cv2
 
-        self._cv = cv2
         self._asked = f"{spec.width}x{spec.height}@{spec.fps:g} MJPG"
-        self._capture = open_capture(node, cv2.CAP_V4L2, ())
+        super().__init__(open_capture(node, cv2.CAP_V4L2, ()))
         if not self._capture.isOpened():
             self._capture.release()
             raise why_not_open(node, spec.label)
@@ -38,31 +38,7 @@ class UsbProducer:
 
     @property
     def mode(self) -> Mode:
-        get, cv = self._capture.get, self._cv
-        return Mode(
-            int(get(cv.CAP_PROP_FRAME_WIDTH)),
-            int(get(cv.CAP_PROP_FRAME_HEIGHT)),
-            rate_of(get(cv.CAP_PROP_FPS)),
-            fourcc_text(get(cv.CAP_PROP_FOURCC)),
-            self._asked,
-        )
-
-    @property
-    def position_s(self) -> float | None:
-        return None
-
-    @property
-    def end_words(self) -> str:
-        return "the camera stopped"
-
-    def grab(self) -> Grab:
-        return Grab.PICTURE if self._capture.grab() else Grab.NOTHING
-
-    def retrieve(self) -> Pixels | None:
-        return picture_of(self._capture)
-
-    def close(self) -> None:
-        self._capture.release()
+        return self._actual_mode(self._asked)
 
 
 def why_not_open(node: str, label: str) -> DeviceError:
