@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from device.camera import Camera
 from device.clock import Clock
 from device.errors import DeviceError
-from device.sources import parse_source
+from device.sources import SourceSpec, parse_source
 from device.status import CameraStatus
 from edge_agent import __version__
 from edge_agent.agent.calls import DeclaredTool
@@ -81,6 +81,7 @@ class Session:
         self._clock = clock
         self._view = CameraView(self.camera)
         self._closing = contextlib.AsyncExitStack()
+        self._source: SourceSpec | None = None
         self._facts: SessionStarted | None = None
         self._tools: EngineSession | None = None
         self._turns: TurnLoop | None = None
@@ -94,6 +95,7 @@ class Session:
         Raises StyleEyesError or DeviceError; `aclose` must be called all the same.
         """
         self._open_log()
+        self._source = self._parsed_source()
         await self._tell_of_crashes()
         config = read_agent_config(self._options.agent)
         choice = choose_model(self._options.model, self._env, config.model)
@@ -133,7 +135,7 @@ class Session:
             agent_name=config.name,
             model=choice.spec,
             model_reason=choice.reason,
-            source=self._options.source or "none",
+            source=self._source.label if self._source else "none",
             sandbox=sandbox.status.label,
             tools=self._tools.pinned if self._tools else (),
             app_version=__version__,
@@ -172,7 +174,7 @@ class Session:
 
         Returns whether there is one. Raises the camera's own error where none can come.
         """
-        if self._options.source is None:
+        if self._source is None:
             return False
         fresh = await asyncio.to_thread(self.camera.wait_fresh, _FIRST_FRAME_S)
         if self._options.at is not None and fresh:
@@ -303,7 +305,7 @@ class Session:
         return tools
 
     async def _open_camera(self) -> None:
-        if self._options.source is None:
+        if self._source is None:
             return
         loop = asyncio.get_running_loop()
 
@@ -314,16 +316,25 @@ class Session:
         self._closing.callback(self.camera.subscribe(on_change))
         self._closing.push_async_callback(asyncio.to_thread, self.camera.close)
         try:
-            await asyncio.to_thread(self._open_source)
+            await asyncio.to_thread(self.camera.open, self._source)
         except DeviceError as error:
             if not self._options.tolerant:
                 raise
             self._notice("error", error.code, error.message, error.hint)
 
-    def _open_source(self) -> None:
+    def _parsed_source(self) -> SourceSpec | None:
+        """What `--source` names; only its label is ever shown, since an address may hold a password."""
+        if self._options.source is None:
+            return None
         at = self._options.at
         lead = None if at is None else max(0.0, at - _LEAD_S)
-        self.camera.open(parse_source(self._options.source or "", at=lead, loop=self._options.loop))
+        try:
+            return parse_source(self._options.source, at=lead, loop=self._options.loop)
+        except DeviceError as error:
+            if not self._options.tolerant:
+                raise
+            self._notice("error", error.code, error.message, error.hint)
+            return None
 
     def _camera_changed(self, status: CameraStatus) -> None:
         self.spine.emit(

@@ -187,6 +187,14 @@ async def test_a_key_is_in_no_log_line_and_no_childs_environment(demo_home: Home
     assert secret not in log
 
 
+async def test_a_streams_password_is_in_no_event(demo_home: Home) -> None:
+    source = "rtsp://someone:hunter2-secret@127.0.0.1:9/live"
+    async with opened(demo_home, source=source, tolerant=True) as (session, events):
+        pass
+    assert "hunter2-secret" not in (demo_home.sessions / session.id / LOG_NAME).read_text()
+    assert "127.0.0.1" in of(events, SessionStarted)[0].source
+
+
 async def test_a_crashed_session_is_told_of_at_the_next_start(demo_home: Home) -> None:
     async with opened(demo_home, source="synthetic") as (first, _):
         pass
