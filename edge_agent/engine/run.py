@@ -16,7 +16,7 @@ from edge_agent.engine.broker.sql_pool import SqlPool
 from edge_agent.engine.outcome import ToolOutcome
 from edge_agent.engine.pinned_guest import PinnedGuest
 from edge_agent.engine.ports import EngineHost
-from edge_agent.engine.run_input import checked_input, for_log
+from edge_agent.engine.run_input import check_form, checked_input, for_log
 from edge_agent.engine.sandbox.api import GuestError, GuestNote, Sandbox
 from edge_agent.engine.sources import read_source
 from edge_agent.errors import StyleEyesError
@@ -96,7 +96,8 @@ class ToolRun:
         place, loop = self._place, asyncio.get_running_loop()
         left_s = self._tool.definition.timeout_ms / 1000
         async with asyncio.timeout(left_s) as limit:
-            input_json = await asyncio.to_thread(self._check, value)
+            await asyncio.to_thread(self._check, value)
+            input_json = await checked_input(value, self._tool.definition.check_input)
             left_s -= place.clock.monotonic() - self._began
             limit.reschedule(None)
             async with self._pinned.turn:
@@ -105,8 +106,8 @@ class ToolRun:
                 text = await self._run(value, input_json, self._began + left_s)
         return cast(JsonValue, json.loads(text))
 
-    def _check(self, value: JsonValue) -> str:
-        """The input as JSON; the file must still be the one that the session pinned."""
+    def _check(self, value: JsonValue) -> None:
+        """The file must still be the one that the session pinned, and the value JSON."""
         try:
             changed = read_source(self._tool.file).sha256 != self._tool.source.sha256
         except StyleEyesError:
@@ -117,7 +118,7 @@ class ToolRun:
                 f"{self._tool.file.path.name} was changed after this session started.",
                 "Start a new session to use the new version.",
             )
-        return checked_input(value, self._tool.definition.check_input)
+        check_form(value)
 
     async def _run(self, value: JsonValue, input_json: str, deadline: float) -> str:
         place, capabilities = self._place, self._tool.definition.capabilities

@@ -13,11 +13,10 @@ from edge_agent.json_types import JsonValue
 _MOST_FAULTS = 8
 
 
-def checked_input(value: JsonValue, schema: BoundedSchema) -> str:
-    """`value` as compact ASCII JSON, once it is found right.
+def check_form(value: JsonValue) -> None:
+    """Raises StyleEyesError INPUT_TOO_LARGE past 262,144 bytes of UTF-8, INVALID_INPUT for what is no JSON.
 
-    Raises StyleEyesError INPUT_TOO_LARGE past 262,144 bytes of UTF-8, INVALID_INPUT that names each
-    property that is wrong. The work is bounded by the limits, however large `value` is.
+    The work is bounded by the limits, however large `value` is.
     """
     if least_size(value) > MAX_JSON_BYTES:
         raise _too_large()
@@ -31,7 +30,14 @@ def checked_input(value: JsonValue, schema: BoundedSchema) -> str:
         ) from None
     if size > MAX_JSON_BYTES:
         raise _too_large(size)
-    faults = schema.faults(value, _MOST_FAULTS)
+
+
+async def checked_input(value: JsonValue, schema: BoundedSchema) -> str:
+    """`value`, whose form is checked, as compact ASCII JSON, once it is as the tool's schema wants it.
+
+    Raises StyleEyesError INVALID_INPUT that names each property that is wrong.
+    """
+    faults = await schema.faults(value, _MOST_FAULTS)
     if faults:
         raise StyleEyesError("INVALID_INPUT", "; ".join(faults) + ".")
     return to_json(value)

@@ -73,7 +73,7 @@ async def generate(
         "usage": {"inputTokens": reply.usage.input, "outputTokens": reply.usage.output},
     }
     if checked is not None:
-        answer["json"] = _checked_answer(reply, checked)
+        answer["json"] = await _checked_answer(reply, checked)
     return answer
 
 
@@ -143,7 +143,7 @@ def _tokens(value: JsonValue) -> int:
     return min(int(value), MAX_OUTPUT_TOKENS)
 
 
-def _checked_answer(reply: GenerateReply, schema: BoundedSchema) -> JsonValue:
+async def _checked_answer(reply: GenerateReply, schema: BoundedSchema) -> JsonValue:
     """The answer's JSON: as the adapter parsed it, else parsed from the text, and always validated."""
     value = reply.json
     if value is None:
@@ -157,7 +157,7 @@ def _checked_answer(reply: GenerateReply, schema: BoundedSchema) -> JsonValue:
         to_json(value)
     except (ValueError, TypeError):
         raise StyleEyesError("MODEL_ERROR", "The model's answer holds a number that JSON has not.") from None
-    problem = schema.first_error(value)
+    problem = await schema.first_error(value)
     if problem is not None:
         raise StyleEyesError(
             "MODEL_ERROR",
