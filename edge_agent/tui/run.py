@@ -45,6 +45,10 @@ def run_app(session_factory: SessionFactory, *, log_file: Path, clock: Clock | N
         guard.restore_by_force(words, screen_up=not screen_left.is_set())
         os._exit(128 + stop[0] if stop else 1)
 
+    # Exported sizes (readline does it to its children) are those of another moment, and Textual would
+    # believe them over the terminal: the screen would not follow a resized window.
+    for stale in ("COLUMNS", "LINES"):
+        os.environ.pop(stale, None)
     with deadline(QUIT_SECONDS, last_act) as quitting, guard:
         from edge_agent.tui.app import StyleEyesApp
 

@@ -11,13 +11,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
+
+from tests.tui.real_terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = Path(__file__).with_name("terminal_app.py")
@@ -97,43 +96,6 @@ def test_a_vanished_terminal_is_told_once_and_never_raises(tmp_path: Path) -> No
     assert done.stdout.split() == ["1", "True"], done.stderr
 
 
-class Terminal:
-    """A tmux server of its own with one window that runs a command."""
-
-    def __init__(self, width: int, height: int, command: str) -> None:
-        self._tmux = ["tmux", "-L", f"styleeyes-{uuid.uuid4().hex[:8]}", "-f", "/dev/null"]
-        size = ["-x", str(width), "-y", str(height)]
-        self._run("new-session", "-d", "-s", "s", *size, command)
-
-    def _run(self, *arguments: str) -> str:
-        done = subprocess.run([*self._tmux, *arguments], capture_output=True, text=True, timeout=20)
-        return done.stdout
-
-    def keys(self, *keys: str) -> None:
-        self._run("send-keys", "-t", "s", *keys)
-
-    def screen(self) -> str:
-        return self._run("capture-pane", "-p", "-t", "s")
-
-    def until(self, true: Callable[[str], object], seconds: float = 30.0) -> str:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if true(shown := self.screen()):
-                return shown
-            time.sleep(0.05)  # tmux has no event to wait for
-        raise AssertionError(f"not seen within {seconds} s; the screen shows:\n{self.screen()}")
-
-    def app(self) -> psutil.Process:
-        """The app's process."""
-        pane = psutil.Process(int(self._run("list-panes", "-F", "#{pane_pid}").split()[0]))
-        return next(
-            p for p in [pane, *pane.children(recursive=True)] if APP.name in " ".join(p.cmdline()[1:2])
-        )
-
-    def close(self) -> None:
-        self._run("kill-server")
-
-
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     if shutil.which("tmux") is None:
@@ -161,7 +123,7 @@ def test_a_whole_visit_in_a_real_terminal(terminal: Terminal, tmp_path: Path) ->
     terminal.until(lambda shown: "thinking" in shown)
     terminal.keys("Escape")
     terminal.until(lambda shown: "⊘ stopped" in shown)
-    app = terminal.app()
+    app = terminal.process(APP.name)
     terminal.keys("C-q")
     shown = terminal.until(lambda shown: "status=0" in shown and "looked" in shown)
     assert not app.is_running()
@@ -171,7 +133,7 @@ def test_a_whole_visit_in_a_real_terminal(terminal: Terminal, tmp_path: Path) ->
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_it_in_order(terminal: Terminal, tmp_path: Path, number: signal.Signals) -> None:
     terminal.until(lambda shown: "● live" in shown)
-    os.kill(terminal.app().pid, number)
+    os.kill(terminal.process(APP.name).pid, number)
     shown = terminal.until(lambda shown: f"status={128 + number}" in shown and "looked" in shown)
     assert left_as_found(tmp_path, shown)
 
@@ -189,6 +151,6 @@ def test_a_session_that_hangs_in_closing_cannot_keep_the_terminal(terminal: Term
 
 def test_a_closed_window_ends_the_app(terminal: Terminal) -> None:
     terminal.until(lambda shown: "● live" in shown)
-    app = terminal.app()
+    app = terminal.process(APP.name)
     terminal.close()
     app.wait(timeout=20)
