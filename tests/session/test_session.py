@@ -88,11 +88,12 @@ async def test_the_log_holds_what_was_emitted_and_ends(demo_home: Home) -> None:
 
 
 async def test_nothing_lives_on_after_a_session(demo_home: Home) -> None:
+    before = set(psutil.Process().children(recursive=True))
     async with opened(demo_home, at=9.0) as (session, _):
         await session.wait_for_frame()
         await session.ask("What is this dress?")
-        assert psutil.Process().children(recursive=True)
-    assert psutil.Process().children(recursive=True) == []
+        assert set(psutil.Process().children(recursive=True)) > before
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 async def test_cancelling_stops_the_host_work_and_the_next_question_works(demo_home: Home) -> None:

@@ -36,10 +36,11 @@ class Terminal:
             time.sleep(0.05)  # tmux has no event to wait for
         raise AssertionError(f"not seen within {seconds} s; the screen shows:\n{self.screen()}")
 
-    def process(self, word: str) -> psutil.Process:
-        """The process in the window whose command line has `word`."""
+    def app(self) -> psutil.Process:
+        """The Python program in the window."""
         pane = psutil.Process(int(self._run("list-panes", "-F", "#{pane_pid}").split()[0]))
-        return next(p for p in [pane, *pane.children(recursive=True)] if word in " ".join(p.cmdline()[:4]))
+        # the shell that started it has the program's words on its command line too
+        return next(p for p in [pane, *pane.children(recursive=True)] if p.name().startswith("python"))
 
     def resize(self, width: int, height: int) -> None:
         self._run("resize-window", "-t", "s", "-x", str(width), "-y", str(height))

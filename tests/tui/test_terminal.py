@@ -123,7 +123,7 @@ def test_a_whole_visit_in_a_real_terminal(terminal: Terminal, tmp_path: Path) ->
     terminal.until(lambda shown: "thinking" in shown)
     terminal.keys("Escape")
     terminal.until(lambda shown: "⊘ stopped" in shown)
-    app = terminal.process(APP.name)
+    app = terminal.app()
     terminal.keys("C-q")
     shown = terminal.until(lambda shown: "status=0" in shown and "looked" in shown)
     assert not app.is_running()
@@ -133,7 +133,7 @@ def test_a_whole_visit_in_a_real_terminal(terminal: Terminal, tmp_path: Path) ->
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_it_in_order(terminal: Terminal, tmp_path: Path, number: signal.Signals) -> None:
     terminal.until(lambda shown: "● live" in shown)
-    os.kill(terminal.process(APP.name).pid, number)
+    os.kill(terminal.app().pid, number)
     shown = terminal.until(lambda shown: f"status={128 + number}" in shown and "looked" in shown)
     assert left_as_found(tmp_path, shown)
 
@@ -151,6 +151,6 @@ def test_a_session_that_hangs_in_closing_cannot_keep_the_terminal(terminal: Term
 
 def test_a_closed_window_ends_the_app(terminal: Terminal) -> None:
     terminal.until(lambda shown: "● live" in shown)
-    app = terminal.process(APP.name)
+    app = terminal.app()
     terminal.close()
     app.wait(timeout=20)

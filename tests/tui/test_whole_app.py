@@ -36,7 +36,7 @@ def log_lines(home: Home) -> list[dict[str, object]]:
 
 def test_demo_ask_cancel_quit_and_nothing_is_left(demo: Terminal, demo_home: Home, tmp_path: Path) -> None:
     demo.until(lambda shown: "● live" in shown and "▀▀▀▀" in shown)
-    app = demo.process("edge_agent")
+    app = demo.app()
     demo.keys("Enter")
     shown = demo.until(lambda shown: "(offline model)" in shown, seconds=90)
     assert "images.open" in shown
@@ -53,7 +53,9 @@ def test_demo_ask_cancel_quit_and_nothing_is_left(demo: Terminal, demo_home: Hom
     family = [app, *app.children(recursive=True)]
     demo.keys("C-q")
     shown = demo.until(lambda shown: "status=0" in shown and (tmp_path / "after").exists())
-    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+    # but for the size, which is the window's now, the terminal is as it was
+    before, after = ((tmp_path / name).read_text().splitlines()[1:] for name in ("before", "after"))
+    assert before == after
     assert "Conversation" not in shown
     _, alive = psutil.wait_procs(family, timeout=10)
     assert alive == []
@@ -67,7 +69,7 @@ def test_demo_ask_cancel_quit_and_nothing_is_left(demo: Terminal, demo_home: Hom
 
 def test_a_killed_app_is_told_of_at_the_next_start(demo: Terminal, demo_home: Home) -> None:
     demo.until(lambda shown: "● live" in shown)
-    app = demo.process("edge_agent")
+    app = demo.app()
     family = app.children(recursive=True)
     app.kill()
     _, alive = psutil.wait_procs(family, timeout=10)
