@@ -244,6 +244,24 @@ class TestProcesses:
             outcome = await session.call(tool_id, {}, parent=TURN)
         assert outcome.value == {"counter": 1, "session": "s-1"}
 
+    async def test_a_killed_launcher_fails_the_running_call_and_the_next_works(self, tmp_path: Path) -> None:
+        sandbox = BubblewrapSandbox()
+        shop = Workshop.make(Home(tmp_path / "other"), sandbox)
+        text = source("if (input.v) return 1;\nawait ctx.log('begun');\nfor (;;);", schema="{ v: {} }")
+        tool_id = shop.write_enabled("a-tool", text)
+        async with shop.session() as session:
+            running = asyncio.ensure_future(session.call(tool_id, {}, parent=TURN))
+            await shop.told(ToolStarted)
+            launcher = sandbox._shared
+            assert launcher is not None
+            os.kill(launcher._child.pid, signal.SIGKILL)
+            outcome = await asyncio.wait_for(running, 20)
+            assert outcome.error is not None
+            assert outcome.error.code == "SANDBOX_CRASHED"
+            assert (await session.call(tool_id, {"v": 1}, parent=TURN)).value == 1
+        await shop.engine.aclose()
+        await sandbox.aclose()
+
     async def test_calls_of_one_tool_wait_for_each_other_and_each_has_its_full_time(
         self, shop: Workshop
     ) -> None:
