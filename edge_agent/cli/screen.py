@@ -41,7 +41,14 @@ def show_screen(
 
             return Session(
                 SessionOptions(
-                    home=found, agent=chosen, source=source, loop=loop, model=model, mode=mode, tolerant=True
+                    home=found,
+                    agent=chosen,
+                    source=source,
+                    loop=loop,
+                    model=model,
+                    mode=mode,
+                    tolerant=True,
+                    wait_for_model=False,
                 ),
                 os.environ,
                 SystemClock(),

@@ -78,7 +78,12 @@ async def call(request: CallRequest, *, json_output: bool) -> int:
 
     _require_enabled(request)
     options = SessionOptions(
-        home=request.home, agent=request.agent, source=request.source, at=request.at, model=request.model
+        home=request.home,
+        agent=request.agent,
+        source=request.source,
+        at=request.at,
+        model=request.model,
+        wait_for_model=False,
     )
     session = Session(options, os.environ, SystemClock())
     session.spine.subscribe(EventOutput(json_output=json_output))
