@@ -55,7 +55,9 @@ class SessionOptions:
     """What a session is opened with.
 
     `tolerant` sessions (the app) open without a camera or a sandbox and say what is missing; others
-    fail with the reason, since nobody is there to mend it meanwhile.
+    fail with the reason, since nobody is there to mend it meanwhile. `wait_for_model` has the model
+    ready before the camera is looked at, so that no frame ages meanwhile; whoever may not need it does
+    not wait.
     """
 
     home: Home
@@ -66,6 +68,7 @@ class SessionOptions:
     model: str | None = None
     mode: Mode = "wearer"
     tolerant: bool = False
+    wait_for_model: bool = True
 
 
 class Session:
@@ -276,11 +279,10 @@ class Session:
         )
 
     async def _prepare(self, model: ChatModel) -> None:
-        """Gets the model ready before the camera is looked at, so that no frame ages meanwhile; the
-        app does not wait for it, since its screen can already show the camera."""
+        """Gets the model ready, before all else or behind it."""
         if not isinstance(model, Preparable):
             return
-        if not self._options.tolerant:
+        if self._options.wait_for_model:
             await model.prepare()
             return
         preparing = asyncio.create_task(self._prepare_behind(model))
