@@ -109,6 +109,15 @@ class CameraChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preparing:
+    """Work ahead of any question goes on: `what` in words, `done` of `total`. All of it has one span."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted:
     question: str
     frame: FrameRef | None
@@ -214,6 +223,7 @@ EventBody = (
     | SessionEnded
     | Notice
     | CameraChanged
+    | Preparing
     | TurnStarted
     | AnswerDelta
     | TurnFinished

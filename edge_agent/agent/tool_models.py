@@ -85,7 +85,7 @@ class ToolModels:
             images=len(request.images),
             prompt=request.prompt,
         ) as call:
-            model = await self._model(alias)
+            model = await self.opened(alias)
             reply = await model.generate(request, on_wait=call.waiting)
             call.finished(reply.finish_reason, reply.usage)
         return reply
@@ -96,7 +96,8 @@ class ToolModels:
             await model.aclose()
         self._opened.clear()
 
-    async def _model(self, alias: str) -> ChatModel:
+    async def opened(self, alias: str) -> ChatModel:
+        """The model behind a known alias, opened where it is not yet."""
         spec = self._aliases.get(alias)
         if spec is None or spec == self._session_model.id:
             return self._session_model

@@ -17,8 +17,8 @@ from edge_agent.agent.calls import DeclaredTool
 from edge_agent.agent.conversation import Conversation
 from edge_agent.agent.loop import TurnLoop, TurnResult
 from edge_agent.agent.models.protocol import ChatModel, Preparable
-from edge_agent.agent.models.registry import choose_model, open_model
-from edge_agent.agent.tool_models import ToolModels, read_aliases
+from edge_agent.agent.models.registry import OFFLINE, choose_model, open_model
+from edge_agent.agent.tool_models import DEFAULT, ToolModels, read_aliases
 from edge_agent.engine.agent_config import read_agent_config
 from edge_agent.engine.engine import EngineSession, ToolEngine
 from edge_agent.engine.outcome import ToolOutcome
@@ -40,6 +40,7 @@ from edge_agent.json_types import JsonValue
 from edge_agent.session.camera_view import CameraView
 from edge_agent.session.log import SessionLog
 from edge_agent.session.store import close_crashed_sessions, new_session_id
+from edge_agent.session.warming import look_at_catalog
 from edge_agent.text import SecretMask
 
 _SECRET_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_API_KEY")
@@ -89,6 +90,8 @@ class Session:
         self._tools: EngineSession | None = None
         self._turns: TurnLoop | None = None
         self._turn: asyncio.Task[TurnResult] | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     # -- opening and closing ----------------------------------------------------------------------
 
@@ -146,6 +149,7 @@ class Session:
         self.spine.emit(self._facts, span=self.span)
         self._tell_of_catalog()
         await self._open_camera()
+        self._look_ahead(model, tool_models, aliases.get(DEFAULT))
 
     async def aclose(self) -> None:
         """Ends the turn, closes all that was opened, ends the log. Safe to call twice."""
@@ -200,6 +204,7 @@ class Session:
                 "BUSY", "a question is being answered", "wait for the answer or cancel it first"
             )
         self._view.begin_turn()
+        self._idle.clear()
         self._turn = asyncio.create_task(self._turns.run(question))
         try:
             await asyncio.wait([self._turn])
@@ -212,6 +217,7 @@ class Session:
             raise
         finally:
             self._turn = None
+            self._idle.set()
             self._view.end_turn()
 
     def cancel_turn(self) -> None:
@@ -293,6 +299,25 @@ class Session:
             await model.prepare()
         except StyleEyesError as error:
             self._notice("error", error.code, error.message, error.hint)
+
+    def _look_ahead(self, model: ChatModel, tool_models: ToolModels, tools_use: str | None) -> None:
+        """Begins to look at the catalog's photos behind the scenes, with the models that can."""
+
+        async def look() -> None:
+            looking = {model}
+            if tools_use == OFFLINE:
+                looking.add(await tool_models.opened(DEFAULT))
+            for one in looking:
+                await look_at_catalog(
+                    one,
+                    self._options.agent,
+                    idle=self._idle,
+                    spine=self.spine,
+                    clock=self._clock,
+                    parent=self.span,
+                )
+
+        self._closing.push_async_callback(_ended, asyncio.create_task(look()))
 
     async def _open_tools(self, engine: ToolEngine, host: EngineHost) -> EngineSession | None:
         try:

@@ -19,6 +19,7 @@ from edge_agent.events import (
     ModelFinished,
     ModelStarted,
     Notice,
+    Preparing,
     TokenUsage,
     ToolFinished,
     ToolLogged,
@@ -67,6 +68,13 @@ def duration(ms: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
 
 
+def preparing_words(ahead: Preparing) -> str:
+    """`looking at catalog photos: 120 of 618`."""
+    if ahead.done >= ahead.total:
+        return f"looked at all {ahead.total} {ahead.what}"
+    return f"looking at {ahead.what}: {ahead.done} of {ahead.total}"
+
+
 def age(ms: float) -> str:
     """`0.4 s old`."""
     return f"{ms / 1000:.1f} s old"
@@ -109,6 +117,8 @@ def row(node: SpanNode, now: float) -> Row:
             return Row(LINE_GLYPHS[level], "note", one_line(f"{message} {hint or ''}"), "")
         case CameraChanged(words=words):
             return Row(LINE_GLYPHS["info"], "camera", one_line(words), "")
+        case Preparing() as ahead:
+            return Row(LINE_GLYPHS["info"], "ahead", preparing_words(ahead), "")
         case _:
             return Row(glyph, node.kind, note, right)
 
@@ -190,6 +200,8 @@ def details(node: SpanNode) -> tuple[Section, ...]:
             sections.append(Section(f"Note ({level}, {code})", f"{message}\n{hint or ''}".strip()))
         case CameraChanged(state=state, words=words, source=source, epoch=epoch):
             sections.append(Section("Camera", f"{words}\nstate {state}, source {source}, epoch {epoch}"))
+        case Preparing() as ahead:
+            sections.append(Section("Looking ahead", preparing_words(ahead)))
     match node.finish:
         case TurnFinished(answer=answer) if answer:
             sections.insert(1, Section("Answer", answer))

@@ -25,6 +25,7 @@ from edge_agent.events import (
     ModelStarted,
     ModelWaiting,
     Notice,
+    Preparing,
     SessionEnded,
     SessionStarted,
     ToolFinished,
@@ -174,6 +175,11 @@ class SpanTree:
                 return self._line(event, self._nodes.get(event.span, self.root))
             case Notice() | CameraChanged():
                 return self._line(event, self.root)
+            case Preparing():
+                if (node := self._nodes.get(event.span)) is None:
+                    return self._line(event, self.root, event.span)
+                node.start = event.body
+                return self._touched(node)
             case ToolProgressed():
                 if (node := self._nodes.get(event.span)) is not None and node.running:
                     node.progress = event.body
@@ -193,9 +199,9 @@ class SpanTree:
         )
         return self._add(node)
 
-    def _line(self, event: Event, parent: SpanNode) -> Change:
+    def _line(self, event: Event, parent: SpanNode, id: str | None = None) -> Change:
         node = SpanNode(
-            id=f"{event.span}#{event.seq}",
+            id=id or f"{event.span}#{event.seq}",
             kind="line",
             parent=parent,
             start=event.body,

@@ -17,6 +17,7 @@ from edge_agent.events import (
     ErrorInfo,
     Event,
     Notice,
+    Preparing,
     SessionStarted,
     Spine,
     ToolFinished,
@@ -59,6 +60,14 @@ class Asked(Message):
         self.turn, self.question, self.at = turn, question, at
 
 
+class Prepared(Message):
+    """Work ahead of any question got further."""
+
+    def __init__(self, ahead: Preparing) -> None:
+        super().__init__()
+        self.ahead = ahead
+
+
 class AnswerGrew(Message):
     def __init__(self, turn: str, text: str) -> None:
         super().__init__()
@@ -91,6 +100,8 @@ def messages_of(event: Event) -> Iterator[Message]:
             yield CameraMoved(change)
         case Notice() as notice:
             yield Noticed(notice)
+        case Preparing() as ahead:
+            yield Prepared(ahead)
         case TurnStarted(question=question):
             yield Asked(event.span, question, event.wall)
         case AnswerDelta(text=text):

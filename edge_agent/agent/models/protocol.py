@@ -7,13 +7,14 @@ message (`native`) and gets it back verbatim in the next request, so that nothin
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from edge_agent.engine.ports import GenerateReply, GenerateRequest, HostImage
 from edge_agent.events import FrameRef, TokenUsage
 from edge_agent.json_types import JsonObject, JsonValue
+from edge_agent.styleeyes.photo_list import CatalogPhoto
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,3 +133,15 @@ class Preparable(Protocol):
     """A model whose first question would wait for something that can be done ahead."""
 
     async def prepare(self) -> None: ...
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """A model that answers sooner about catalog photos that it has looked at before."""
+
+    async def look_ahead(
+        self, photos: Sequence[CatalogPhoto], between: Callable[[int], Awaitable[None]]
+    ) -> None:
+        """Looks at `photos`, at low priority; after each, `between` is awaited with the count so far.
+        Cancelling ends it."""
+        ...

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
+import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import get_args
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from edge_agent.styleeyes.vision.regions import (
 )
 from edge_agent.styleeyes.vision.tokens import GRID, Encoder, Tokens
 
-LOOK_VERSION = 1
+LOOK_VERSION = 2
 """Part of the cache's name: raise it when a look would come out otherwise."""
 
 
@@ -47,38 +48,57 @@ class Look:
     dominant: Region | None
 
     def packed(self) -> bytes:
-        """For the cache; read back by `unpack_look`."""
-        arrays: dict[str, np.ndarray] = {"dominant": np.array(self.dominant or "")}
+        """For the cache; read back by `unpack_look`, in a fraction of a millisecond.
+
+        Deflated: the place of `dominant` in REGIONS (or _NO_REGION), then for each region its place, the
+        lengths of histogram and vectors, the histogram in bytes, the mean, and the vectors at half
+        precision.
+        """
+        parts = [bytes([REGIONS.index(self.dominant) if self.dominant else _NO_REGION])]
         for region, look in self.regions.items():
-            arrays[f"{region}.histogram"] = np.round(look.histogram * 255).astype(np.uint8)
-            arrays[f"{region}.mean"] = look.mean
-            if look.form is not None and look.detail is not None:
-                arrays[f"{region}.form"] = look.form.astype(np.float16)
-                arrays[f"{region}.detail"] = look.detail.astype(np.float16)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, allow_pickle=False, **arrays)
-        return buffer.getvalue()
+            vectors = [v.astype("<f2") for v in (look.form, look.detail) if v is not None]
+            lengths = [len(vector) for vector in vectors] if len(vectors) == 2 else [0, 0]
+            parts.append(_REGION_HEAD.pack(REGIONS.index(region), len(look.histogram), *lengths))
+            parts.append(np.round(look.histogram * 255).astype(np.uint8).tobytes())
+            parts.append(look.mean.astype("<f4").tobytes())
+            parts.extend(vector.tobytes() for vector in vectors if any(lengths))
+        return zlib.compress(b"".join(parts), 1)
+
+
+_NO_REGION = 255
+_REGION_HEAD = struct.Struct("<BHHH")
+_MEAN_BYTES = 12
+_PART_TYPES: tuple[np.dtype[Any], ...] = tuple(np.dtype(kind) for kind in ("u1", "<f4", "<f2", "<f2"))
 
 
 def unpack_look(data: bytes) -> Look:
     """The look of `Look.packed`. Raises ValueError for anything else."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            dominant = str(file["dominant"])
-            regions: dict[Region, RegionLook] = {}
-            for region in REGIONS:
-                if f"{region}.histogram" not in file:
-                    continue
-                has_form = f"{region}.form" in file
-                regions[region] = RegionLook(
-                    histogram=file[f"{region}.histogram"].astype(np.float32) / 255,
-                    mean=file[f"{region}.mean"].astype(np.float32),
-                    form=file[f"{region}.form"].astype(np.float32) if has_form else None,
-                    detail=file[f"{region}.detail"].astype(np.float32) if has_form else None,
-                )
-    except Exception as error:
+        raw = zlib.decompress(data)
+        dominant = None if raw[0] == _NO_REGION else REGIONS[raw[0]]
+        regions: dict[Region, RegionLook] = {}
+        at = 1
+        while at < len(raw):
+            place, *lengths = _REGION_HEAD.unpack_from(raw, at)
+            at += _REGION_HEAD.size
+            ends = np.cumsum([at, lengths[0], _MEAN_BYTES, 2 * lengths[1], 2 * lengths[2]]).tolist()
+            histogram, mean, form, detail = (
+                np.frombuffer(raw[ends[i] : ends[i + 1]], kind).astype(np.float32)
+                for i, kind in enumerate(_PART_TYPES)
+            )
+            has_form = lengths[1] > 0
+            regions[REGIONS[place]] = RegionLook(
+                np.asarray(histogram / 255, np.float32),
+                mean,
+                form if has_form else None,
+                detail if has_form else None,
+            )
+            at = ends[-1]
+        if at != len(raw):
+            raise ValueError("cut short")
+    except (zlib.error, struct.error, IndexError) as error:
         raise ValueError("not a packed look") from error
-    return Look(MappingProxyType(regions), _region_or_none(dominant))
+    return Look(MappingProxyType(regions), dominant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +208,3 @@ def content_hash(data: bytes) -> str:
 
 def _unit(vector: Floats) -> Floats:
     return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
-
-
-def _region_or_none(text: str) -> Region | None:
-    return next((region for region in get_args(Region) if region == text), None)

@@ -157,6 +157,9 @@ class MainScreen(Screen[None]):
     def on_noticed(self, message: bridge.Noticed) -> None:
         self._talk.noticed(message.notice)
 
+    def on_prepared(self, message: bridge.Prepared) -> None:
+        self._status.show_ahead(message.ahead)
+
     def on_asked(self, message: bridge.Asked) -> None:
         self._products = {}
         self._talk.asked(message.turn, message.question, message.at)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
-from edge_agent.events import SessionStarted
+from edge_agent.events import Preparing, SessionStarted
 from edge_agent.text import sanitise
 from edge_agent.tui.cells import steady
 
@@ -46,6 +46,7 @@ class StatusBar(Widget):
         super().__init__(id="status")
         self._facts: SessionStarted | None = None
         self._source = ""
+        self._ahead: Preparing | None = None
         self._activity = Part(0, "◌ starting", "bold $warning")
 
     def show_facts(self, facts: SessionStarted) -> None:
@@ -58,6 +59,11 @@ class StatusBar(Widget):
         if label != self._source:
             self._source = label
             self.refresh()
+
+    def show_ahead(self, ahead: Preparing) -> None:
+        """How far work ahead of any question is; nothing once it is done."""
+        self._ahead = ahead if ahead.done < ahead.total else None
+        self.refresh()
 
     def show_activity(self, words: str, style: str) -> None:
         """What the app is doing: the one part that always stays."""
@@ -72,9 +78,11 @@ class StatusBar(Widget):
             return [name, self._activity]
         facts = self._facts
         bypassed = "process" in facts.sandbox
+        ahead = self._ahead
         return [
             name,
             self._activity,
+            *([Part(2, f"{ahead.what} {ahead.done}/{ahead.total}")] if ahead else []),
             Part(2, steady(facts.model), "bold $secondary"),
             Part(7, f"({facts.model_reason})"),
             Part(1 if bypassed else 5, f"sandbox {facts.sandbox}", "bold $error" if bypassed else "$quiet"),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from edge_agent.agent.models.offline.sight import Seen
 from edge_agent.agent.models.offline.turn_so_far import Product, Verdict
+from edge_agent.agent.models.offline.verdict import in_a_row
 from edge_agent.agent.prompts import age_words
 from edge_agent.events import FrameRef
 
@@ -86,12 +87,13 @@ def searched(terms: str, products: Sequence[Product], total_shown: int = 4) -> s
 
 
 def exact(frame: FrameRef | None, seen: Seen, product: Product, verdict: Verdict, *, price: bool) -> str:
-    agrees = _joined(verdict.agrees.get(product.style_id, ()))
+    agrees = in_a_row([_bare(words) for words in verdict.agrees.get(product.style_id, ())[:3]])
     color = f" in {verdict.color}" if verdict.color else ""
     return marked(
-        f"{_in_frame(frame)} I see {_a(seen.words())}: it is the {_named(product)}{color}.",
-        f"Its photos agree in {agrees}." if agrees else "",
-        price_words(product, asked=price),
+        f"{_in_frame(frame)} I see {_a(seen.words())}.",
+        f"It is the {_named(product)}{color}.",
+        f"It agrees with its photos in {agrees}." if agrees else "",
+        price_words(product, asked=price) or snapshot_words(product),
     )
 
 
@@ -106,10 +108,10 @@ def similar(
 ) -> str:
     names = ", the ".join(_named(product) for product in nearest[:-1])
     names = f"{names} or the {_named(nearest[-1])}" if names else _named(nearest[-1])
+    which = "which of them it is" if len(nearest) > 1 else "that it is exactly that one"
     return marked(
-        f"{_in_frame(frame)} I see {_a(seen.words())}, similar to the {names},"
-        f" but I cannot say that it is exactly {'one of them' if len(nearest) > 1 else 'that'}:"
-        f" {reason or 'the photos do not settle it'}.",
+        f"{_in_frame(frame)} I see {_a(seen.words())}, similar to the {names}.",
+        f"I cannot say {which}: {reason.rstrip('.') or 'the photos do not settle it'}.",
         f"I compared {_count(compared)}.",
         price_words(nearest[0], asked=price) if len(nearest) == 1 else "",
         SHOW_THE_TAG,
@@ -118,12 +120,11 @@ def similar(
 
 
 def none_fits(frame: FrameRef | None, seen: Seen, *, compared: int, reason: str) -> str:
-    why = f": {reason}" if reason else ""
-    return marked(
-        f"{_in_frame(frame)} I see {_a(seen.words())}. None of the {_count(compared)} I compared fits{why}.",
-        SHOW_THE_TAG,
-        _also(seen),
-    )
+    why = f": {reason.rstrip('.')}" if reason else ""
+    none = "The one style that I compared does not fit" if compared == 1 else (
+        f"None of the {_count(compared)} that I compared fits"
+    )  # fmt: skip
+    return marked(f"{_in_frame(frame)} I see {_a(seen.words())}.", f"{none}{why}.", SHOW_THE_TAG, _also(seen))
 
 
 def price_words(product: Product, *, asked: bool) -> str:
@@ -134,12 +135,32 @@ def price_words(product: Product, *, asked: bool) -> str:
         return (
             f"The catalog of {product.snapshot_date} lists it at {product.price}; today's price may differ."
         )
-    return f"The catalog lists it at {product.price}, but not of which day that is." if asked else ""
+    return f"The catalog lists it at {product.price}, but gives no snapshot date." if asked else ""
+
+
+def snapshot_words(product: Product) -> str:
+    """From when the catalog is that the style was found in."""
+    if product.snapshot_date:
+        return f"The catalog is of {product.snapshot_date}."
+    return "The catalog gives no snapshot date."
 
 
 def _also(seen: Seen) -> str:
     """How to ask about what else is in view, in case that was meant."""
-    return f"If you meant something else in view, ask “What is this {seen.also[0]}?”." if seen.also else ""
+    if not seen.also:
+        return ""
+    asking = "What are these" if _is_plural(seen.also[0]) else "What is this"
+    return f"If you meant something else in view, ask “{asking} {seen.also[0]}?”."
+
+
+def _bare(words: str) -> str:
+    """`colour (red on both)` → `colour`: what is read aloud needs no brackets."""
+    return words.partition(" (")[0].strip()
+
+
+def _is_plural(words: str) -> bool:
+    """Whether the thing's own name is a plural: trousers, shoes; not a dress."""
+    return words.endswith("s") and not words.endswith("ss")
 
 
 def _in_frame(frame: FrameRef | None) -> str:
@@ -152,15 +173,8 @@ def _named(product: Product, *, colors: bool = False) -> str:
 
 
 def _a(words: str) -> str:
-    article = (
-        "" if words.endswith("s") and not words.endswith("ss") else "an " if words[0] in "aeiou" else "a "
-    )
+    article = "" if _is_plural(words) else "an " if words[0] in "aeiou" else "a "
     return article + words
-
-
-def _joined(words: Sequence[str]) -> str:
-    shown = [w for w in words[:3] if w]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
 def _count(styles: int) -> str:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from device.clock import Clock
 from edge_agent.agent.models.offline import answers
+from edge_agent.agent.models.offline.ahead import PhotosAhead
 from edge_agent.agent.models.offline.candidates import (
     ENOUGH_FOUND,
+    color_words,
     declared_only,
     next_groups,
     ranked,
     search_inputs,
 )
-from edge_agent.agent.models.offline.sight import Seen, Sight
+from edge_agent.agent.models.offline.sight import Alike, Seen, Sight
 from edge_agent.agent.models.offline.turn_so_far import TurnSoFar, Verdict, read_turn
 from edge_agent.agent.models.offline.verdict import BEST_AT_LEAST, read_match_request, verdict_of
 from edge_agent.agent.models.protocol import (
@@ -38,6 +38,7 @@ from edge_agent.agent.question import read_question
 from edge_agent.engine.ports import GenerateReply, GenerateRequest
 from edge_agent.events import TokenUsage
 from edge_agent.json_types import JsonObject
+from edge_agent.styleeyes.photo_list import CatalogPhoto
 
 TIME_FOR_ANOTHER_GROUP_S = 5.0
 """Left before the turn's deadline, else no further comparing is begun."""
@@ -59,6 +60,16 @@ Step = str | list[ToolCall]
 _Result = TypeVar("_Result")
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one question's frame shows, and which catalog photos known by then are most like it."""
+
+    seen: Seen
+    alike: tuple[Alike, ...]
+    began: float
+    """Monotonic seconds."""
+
+
 class OfflineModel:
     """Local vision that acts through the declared tools alone. Needs no network and no key.
 
@@ -69,10 +80,10 @@ class OfflineModel:
         self._load_sight = load_sight
         self._clock = clock
         self._sight: Sight | None = None
-        # One CPU-bound job at a time: two would only slow one another down.
+        # One question's job at a time: two would only slow one another down.
         self._eyes = asyncio.Lock()
-        self._last_seen: tuple[tuple[bytes, str], Seen] | None = None
-        self._seen_at = 0.0
+        self._last: tuple[tuple[bytes, str], _Look] | None = None
+        self._ahead = PhotosAhead(())
 
     @property
     def id(self) -> str:
@@ -80,20 +91,23 @@ class OfflineModel:
 
     async def prepare(self) -> None:
         """Loads the vision ahead of the first question. Raises what loading raises."""
-        await self._look(lambda sight: None)
+        await self._loaded()
 
-    async def look_ahead(self, photos: Sequence[Path], on_progress: Callable[[int], None]) -> None:
-        """Looks at catalog photos one by one, so that comparing takes no time later; unreadable files
-        are passed over. `on_progress` gets the count so far. A question waits for one photo at most;
-        cancelling ends it between two."""
-        for count, path in enumerate(photos, 1):
-            await self._look(functools.partial(_look_at, path))
-            on_progress(count)
+    async def look_ahead(
+        self, photos: Sequence[CatalogPhoto], between: Callable[[int], Awaitable[None]]
+    ) -> None:
+        """Looks at catalog photos one by one, so that a question finds its candidates by their photos
+        and comparing takes no time. See `PhotosAhead.look`. No question waits for it; only `aclose`
+        waits for the one photo in hand."""
+        sight = await self._loaded()
+        self._ahead = PhotosAhead(photos)
+        await self._ahead.look(sight.look_ahead, between)
 
     async def aclose(self) -> None:
-        """Lets go of the loaded vision and of the last frame's description; safe to call twice."""
+        """Lets go of the loaded vision and of the last frame's description; safe to call twice. Looking
+        ahead must have been ended before."""
         async with self._eyes:
-            sight, self._sight, self._last_seen = self._sight, None, None
+            sight, self._sight, self._last = self._sight, None, None
         if sight is not None:
             await asyncio.to_thread(sight.close)
 
@@ -160,28 +174,30 @@ class OfflineModel:
             return answers.no_frame(asked.camera)
         if _ASKS_TAG.search(asked.question):
             return answers.cannot_read_tags()
-        seen = await self._seen(asked.images[0].data, asked.question)
+        look = await self._looked(asked.images[0].data, asked.question)
+        seen = look.seen
         if seen.problem:
             return answers.cannot_judge(asked.frame, seen.problem)
         if not seen.found:
             return answers.no_garment(asked.frame)
         return (
-            self._search(turn, seen, tools)
-            or self._compare(turn, seen, request, tools)
-            or self._conclude(turn, seen)
+            self._search(turn, look, tools)
+            or self._compare(turn, look, request, tools)
+            or self._conclude(turn, look)
         )
 
-    def _search(self, turn: TurnSoFar, seen: Seen, tools: dict[str, ToolDeclaration]) -> Step | None:
+    def _search(self, turn: TurnSoFar, look: _Look, tools: dict[str, ToolDeclaration]) -> Step | None:
         """A further search, where one is due and no comparing has begun."""
+        self._ahead.prefer(turn.products)
         if SEARCH_TOOL not in tools or SEARCH_TOOL in turn.errors or turn.compared:
             return None
         if turn.searches and len(turn.products) >= ENOUGH_FOUND:
             return None
-        wanted = search_inputs(seen, tools[SEARCH_TOOL], turn.searches)
+        wanted = search_inputs(look.seen, tools[SEARCH_TOOL], turn.searches, look.alike)
         return [self._call(turn, SEARCH_TOOL, one, place) for place, one in enumerate(wanted)] or None
 
     def _compare(
-        self, turn: TurnSoFar, seen: Seen, request: ModelRequest, tools: dict[str, ToolDeclaration]
+        self, turn: TurnSoFar, look: _Look, request: ModelRequest, tools: dict[str, ToolDeclaration]
     ) -> Step | None:
         """The next group to compare, while nothing is established and there is time."""
         if MATCH_TOOL not in tools or MATCH_TOOL in turn.errors or self._established(turn) is not None:
@@ -190,16 +206,18 @@ class OfflineModel:
             left = request.deadline - self._clock.monotonic()
             if left < TIME_FOR_ANOTHER_GROUP_S:
                 return None
-        color = seen.colors[0] if seen.colors else None
-        groups = next_groups(turn, seen, fresh=self._clock.monotonic() - self._seen_at < PATIENCE_S)
-        wanted = [{"styleIds": list(group), "color": color} for group in groups]
+        fresh = self._clock.monotonic() - look.began < PATIENCE_S
+        groups = next_groups(turn, look.seen, look.alike, fresh=fresh)
+        wanted = [
+            {"styleIds": list(group), "color": color_words(group, look.seen, look.alike)} for group in groups
+        ]
         return [
             self._call(turn, MATCH_TOOL, declared_only(tools[MATCH_TOOL], one), place)
             for place, one in enumerate(wanted)
         ] or None
 
-    def _conclude(self, turn: TurnSoFar, seen: Seen) -> str:
-        frame = turn.asked.frame
+    def _conclude(self, turn: TurnSoFar, look: _Look) -> str:
+        frame, seen = turn.asked.frame, look.seen
         price = _ASKS_PRICE.search(turn.asked.question) is not None
         compared = len(turn.tried)
         if turn.verdicts:
@@ -214,17 +232,18 @@ class OfflineModel:
                     frame, seen, known, compared=compared, reason=leading.reason, price=price
                 )
             return answers.none_fits(frame, seen, compared=compared, reason=leading.reason)
-        return answers.only_described(frame, seen, self._why_not_compared(turn, seen))
+        return answers.only_described(frame, seen, self._why_not_compared(turn, look))
 
     @staticmethod
-    def _why_not_compared(turn: TurnSoFar, seen: Seen) -> str:
+    def _why_not_compared(turn: TurnSoFar, look: _Look) -> str:
         if SEARCH_TOOL in turn.errors:
             return f"The search did not work: {turn.errors[SEARCH_TOOL].rstrip('.')}."
         if not turn.searches:
             return "Which style it is I cannot say: the tool search_catalog is not enabled for this agent."
         if not turn.products:
             return "The catalog has nothing like it with photos."
-        names = ", ".join(turn.products[style].name for style in ranked(turn.products.values(), seen)[:3])
+        first = ranked(turn.products.values(), look.seen, look.alike)[:3]
+        names = ", ".join(turn.products[style].name for style in first)
         if MATCH_TOOL in turn.errors:
             why = f"comparing the photos did not work: {turn.errors[MATCH_TOOL].rstrip('.')}"
         else:
@@ -249,26 +268,37 @@ class OfflineModel:
         number = turn.searches + len(turn.compared) + place + 1
         return ToolCall(id=f"offline-{number}", name=tool, arguments=arguments)
 
-    async def _seen(self, frame: bytes, question: str) -> Seen:
-        """The frame's description; every step of a turn asks for the same one."""
+    async def _looked(self, frame: bytes, question: str) -> _Look:
+        """What the frame shows; every step of a turn asks for the same."""
         wanted = (frame, question)
-        if self._last_seen is None or self._last_seen[0] != wanted:
-            self._seen_at = self._clock.monotonic()
-            self._last_seen = (wanted, await self._look(lambda sight: sight.describe(frame, question)))
-        return self._last_seen[1]
+        if self._last is None or self._last[0] != wanted:
+            began, photos = self._clock.monotonic(), self._ahead.photos
 
-    async def _look(self, use: Callable[[Sight], _Result]) -> _Result:
-        """`use` with the loaded sight, in a worker thread."""
+            def look(sight: Sight) -> _Look:
+                seen = sight.describe(frame, question)
+                if seen.problem or not seen.found or not photos:
+                    return _Look(seen, (), began)
+                alike = sight.most_alike(frame, question, photos)
+                if alike and alike[0].part not in (None, seen.part):
+                    # The catalog sells something else of what is in view: that is what is spoken of.
+                    seen = sight.describe(frame, alike[0].part or "")
+                return _Look(seen, alike, began)
+
+            self._last = (wanted, await self._look(look))
+        return self._last[1]
+
+    async def _loaded(self) -> Sight:
+        """The sight, loaded in a worker thread where it is not yet."""
         async with self._eyes:
             if self._sight is None:
                 self._sight = await asyncio.to_thread(self._load_sight)
-            sight = self._sight
+            return self._sight
+
+    async def _look(self, use: Callable[[Sight], _Result]) -> _Result:
+        """`use` with the loaded sight, in a worker thread."""
+        sight = await self._loaded()
+        async with self._eyes:
             return await asyncio.to_thread(use, sight)
-
-
-def _look_at(path: Path, sight: Sight) -> None:
-    with contextlib.suppress(OSError):
-        sight.look_ahead(path.read_bytes())
 
 
 def _leading(verdicts: Sequence[Verdict]) -> Verdict:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from edge_agent.styleeyes.photo_list import CatalogPhoto
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -24,8 +26,10 @@ class Seen:
     """What else a catalog may call the main colour."""
     line: str | None = None
     """For whom it is cut, `women` or `men`, where that is fairly sure."""
+    part: str | None = None
+    """Which part of the outfit it is, in a word that a question may use: `top`, `trousers`."""
     also: tuple[str, ...] = ()
-    """What else is in view, in words that a question may use: `top`, `shoes`."""
+    """What else is in view, in the same words."""
     found: bool = True
     problem: str | None = None
 
@@ -67,6 +71,20 @@ class Comparison:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """How well the photos of one style agree with a frame: `score` orders the styles of one frame.
+
+    `color` is what the catalog calls the colour of the photo that agrees best, `part` the part of the
+    outfit that was compared, as in `Seen`.
+    """
+
+    style_id: str
+    score: float
+    color: str | None = None
+    part: str | None = None
+
+
 class Sight(Protocol):
     """Local vision. CPU-bound and blocking: call it in a thread, one call at a time."""
 
@@ -77,6 +95,12 @@ class Sight(Protocol):
 
     def compare(self, frame: bytes, candidates: Sequence[Candidate]) -> Comparison:
         """`frame` against each candidate's photos."""
+        ...
+
+    def most_alike(self, frame: bytes, question: str, photos: Sequence[CatalogPhoto]) -> tuple[Alike, ...]:
+        """The styles of `photos` by what is known of these photos from looking ahead, best first; a
+        style none of whose photos was looked at is left out. A style counts in its own part of the
+        outfit alone; where `question` names a part, only styles of that part are there."""
         ...
 
     def look_ahead(self, photo: bytes) -> None:

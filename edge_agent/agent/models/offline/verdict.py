@@ -98,8 +98,19 @@ def _color(photo_words: Sequence[str], photo: int | None) -> str | None:
 def _reason(top: Likeness, *, certain: bool) -> str:
     """One sentence from the evidence of the likeliest candidate."""
     if certain:
-        return "; ".join(top.agrees) or "the photos agree"
-    return "; ".join(top.differs) or "what is seen fits more than one style"
+        return f"{in_a_row(top.agrees)} agree" if top.agrees else "the photos agree"
+    if top.differs:
+        verb = "differs" if len(top.differs) == 1 and " and " not in top.differs[0] else "differ"
+        return f"the {in_a_row(top.differs)} {verb}"
+    return "what is seen fits more than one style"
+
+
+def in_a_row(words: Sequence[str]) -> str:
+    """`colour, cut and form`: what may itself hold an "and" stands behind a comma."""
+    if len(words) < 2:
+        return "".join(words)
+    last = f", and {words[-1]}" if len(words) > 2 or " and " in "".join(words) else f" and {words[-1]}"
+    return ", ".join(words[:-1]) + last
 
 
 def _known(value: JsonObject, schema: JsonObject) -> JsonObject:
