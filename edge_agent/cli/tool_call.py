@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import sys
@@ -68,6 +69,8 @@ def read_input(text: str) -> JsonValue:
         ) from error
     except RecursionError:
         raise UsageError("INVALID_INPUT", "--input is nested too deeply") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise UsageError("INVALID_INPUT", f"--input cannot be read: {error}") from None
     return value
 
 
@@ -116,7 +119,8 @@ def _require_enabled(request: CallRequest) -> None:
     if request.tool_id in find_tools(request.home, request.agent):
         hint = f"enable it first: styleeyes tools enable {request.tool_id}"
     else:
-        hint = f"enabled are: {', '.join(enabled) or 'none'}"
+        near = difflib.get_close_matches(request.tool_id, enabled, 1)
+        hint = f"did you mean {near[0]}?" if near else f"enabled are: {', '.join(enabled) or 'none'}"
     raise UsageError("TOOL_NOT_ENABLED", f"the tool {request.tool_id!r} is not enabled", hint)
 
 

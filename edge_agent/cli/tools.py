@@ -64,7 +64,13 @@ def tools() -> None:
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Start at this tool; pages hold 16.")
 @json_option
 def list_command(home: str | None, agent: str | None, offset: int, json_output: bool) -> None:
-    """All tools with source, overridden files, enabled or not, and errors. `execute` is never run."""
+    """All tools with source, overridden files, enabled or not, and errors. `execute` is never run.
+
+    \b
+    Examples:
+      styleeyes tools list
+      styleeyes tools list --offset 16 --json
+    """
     with failures(json_output=json_output):
         folder = _agent(home, agent)
 
@@ -93,6 +99,12 @@ def check(target: str | None, home: str | None, agent: str | None, json_output: 
     """Evaluates a tool in the sandbox and says what is wrong with it, as a compiler would.
 
     Without ID or FILE every tool of the agent is checked. Exit status 2 when a file is wrong.
+
+    \b
+    Examples:
+      styleeyes tools check
+      styleeyes tools check count_buttons
+      styleeyes tools check drafts/count-buttons.tool.js --json
     """
     with failures(json_output=json_output):
         folder = _agent(home, agent)
@@ -160,7 +172,13 @@ def call(
 @home_option
 @agent_option
 def enable(tool_id: str, home: str | None, agent: str | None) -> None:
-    """Lets the agent call a tool: adds its id to agent.json once it is found valid."""
+    """Lets the agent call a tool: adds its id to agent.json once it is found valid.
+
+    \b
+    Examples:
+      styleeyes tools enable count_buttons
+      styleeyes tools enable count_buttons --agent stylist
+    """
     with failures(json_output=False):
         folder = _agent(home, agent)
 
@@ -186,7 +204,12 @@ def enable(tool_id: str, home: str | None, agent: str | None) -> None:
 @home_option
 @agent_option
 def disable(tool_id: str, home: str | None, agent: str | None) -> None:
-    """Takes a tool away from the agent; its file stays."""
+    """Takes a tool away from the agent; its file stays.
+
+    \b
+    Examples:
+      styleeyes tools disable count_buttons
+    """
     with failures(json_output=False):
         folder = _agent(home, agent)
 
@@ -208,7 +231,13 @@ def disable(tool_id: str, home: str | None, agent: str | None) -> None:
 @home_option
 @agent_option
 def new(name: str, kind: str, shared: bool, home: str | None, agent: str | None) -> None:
-    """Writes a small working tool NAME.tool.js to start from; never overwrites a file."""
+    """Writes a small working tool NAME.tool.js to start from; never overwrites a file.
+
+    \b
+    Examples:
+      styleeyes tools new count-buttons
+      styleeyes tools new read-label --shared
+    """
     with failures(json_output=False):
         folder = _agent(home, agent)
         stem = name.removesuffix(SUFFIX).replace("_", "-")
@@ -275,6 +304,8 @@ def _print_page(page: CatalogPage) -> None:
         _print_entry(entry)
     for tool_id in page.missing:
         click.echo(f"✗ {sanitise(tool_id):<24} enabled in agent.json, but there is no file for it")
+    if not page.entries and page.total:
+        say(f"there are only {page.total} tools; the first page is `styleeyes tools list`")
     if page.next_offset is not None:
         say(f"{page.total} tools: the next page is `styleeyes tools list --offset {page.next_offset}`")
 
@@ -300,7 +331,7 @@ def _files_to_check(target: str | None, home: Home, agent: AgentFolder) -> list[
     if target in found:
         return [found[target].winner]
     path = Path(target)
-    if path.exists():
+    if os.path.lexists(path):  # unlike Path.exists, it takes a name of any length
         return [lone_file(path)]
     near = difflib.get_close_matches(target, list(found), 1)
     hint = f"did you mean {near[0]}?" if near else "`styleeyes tools list` shows all ids"

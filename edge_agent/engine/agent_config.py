@@ -58,10 +58,19 @@ def parse_agent_config(agent: AgentFolder, raw: Any) -> AgentConfig:
 
 @contextmanager
 def changing(agent: AgentFolder) -> Iterator[None]:
-    """Holds the agent's lock, so that two writers cannot lose each other's change. May block."""
-    fd = os.open(agent.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    """Holds the agent's lock, so that two writers cannot lose each other's change. May block.
+
+    Raises UsageError where the agent's folder is not there or cannot be locked.
+    """
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        fd = os.open(agent.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise _bad(agent, f"cannot be changed: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        except OSError as error:
+            raise _bad(agent, f"cannot be locked: {error.strerror or error}") from error
         yield
     finally:
         os.close(fd)
@@ -108,6 +117,8 @@ def _read(agent: AgentFolder) -> Any:
         raise _bad(agent, f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
     except RecursionError:
         raise _bad(agent, "is nested too deeply") from None
+    except ValueError as error:  # an integer of thousands of digits
+        raise _bad(agent, f"cannot be read: {error}") from None
 
 
 def _readable(raw: Any) -> bytes:

@@ -64,7 +64,7 @@ def least_size(value: object, enough: int = MAX_JSON_BYTES) -> int:
         if isinstance(node, str):
             size += len(node) + 2
         elif isinstance(node, dict):
-            size += 2 + sum(len(key) + 4 for key in node if isinstance(key, str))
+            size += 1 + sum(len(key) + 4 for key in node if isinstance(key, str))
             waiting.extend(node.values())
         elif isinstance(node, list | tuple):
             size += 1 + len(node)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,11 @@ class TestList:
             desk.write(f"t{number:02}", "export")
         assert "--offset 16" in desk.run("list").stderr
 
+    def test_an_offset_past_the_end(self, desk: Desk) -> None:
+        done = desk.run("list", "--offset", "99")
+        assert (done.status, done.stdout, "only 2 tools" in done.stderr) == (0, "", True)
+        assert desk.run("list", "--offset", "-1").status == 2
+
     def test_no_escape_sequence_of_a_tool_reaches_the_terminal(self, desk: Desk) -> None:
         desk.write("a-tool", source().replace('"A tool"', '"\\u001b]0;owned\\u0007Nice\\u202e\\u009b31m"'))
         for form in ((), ("--json",)):
@@ -231,6 +237,14 @@ class TestCheck:
     def test_what_is_neither(self, desk: Desk) -> None:
         done = desk.run("check", "serch_catalog")
         assert (done.status, "did you mean search_catalog?" in done.stderr) == (2, True)
+        assert "neither a tool's id nor a file" in desk.run("check", "a" * 5_000).stderr
+
+    @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: Path(path).symlink_to("gone")])
+    def test_what_has_a_tools_name_and_is_no_file(self, desk: Desk, make: Callable[[str], None]) -> None:
+        make(str(desk.agent.tools / "odd.tool.js"))
+        done = desk.run("check", "odd")
+        assert (done.status, "odd.tool.js: INVALID_TOOL: " in done.stderr) == (2, True)
+        assert desk.run("list").status == 0
 
 
 class TestEnable:
@@ -300,6 +314,7 @@ class TestCall:
             ("", "not JSON"),
             ("@/nowhere/x.json", "No such file"),
             ("[" * 100_000, "nested too deeply"),
+            ('{"value": ' + "1" * 5_000 + "}", "cannot be read"),
         ],
     )
     def test_input_that_is_no_json(self, echo: Desk, given: str, words: str) -> None:
@@ -334,7 +349,8 @@ class TestCall:
         done = echo.run("call", "other", "--json")
         assert (done.status, done.lines[-1]["error"]["code"]) == (2, "TOOL_NOT_ENABLED")
         assert "styleeyes tools enable other" in done.stderr
-        assert "enabled are: echo" in echo.run("call", "ecko").stderr
+        assert "did you mean echo?" in echo.run("call", "ecko").stderr
+        assert "enabled are: echo" in echo.run("call", "something_else").stderr
 
     def test_another_enabled_tool_that_is_broken_stops_the_session(self, echo: Desk) -> None:
         echo.write("bad", source("return {;"))
@@ -380,3 +396,10 @@ def test_a_place_that_is_not_there_is_no_fault(tmp_path: Path, place: tuple[int,
     report = fault_report(path, StyleEyesError("INVALID_TOOL", "m", "h", SourcePosition(*place)))
     assert report.startswith(f"{path}:{place[0]}:{place[1]}: INVALID_TOOL: m")
     assert report.endswith("hint: h")
+
+
+@pytest.mark.parametrize("command", ["", "list", "check", "call", "enable", "disable", "new"])
+def test_help_says_how(desk: Desk, command: str) -> None:
+    done = desk.run(*command.split(), "--help")
+    assert done.status == 0
+    assert "Examples:\n    styleeyes tools " in done.stdout

@@ -58,6 +58,7 @@ def test_a_byte_order_mark_is_no_fault(agent: AgentFolder) -> None:
         ('{"id": "desk", "name": "D", "tools": ["a", 1]}', "tools.1: Input should be a valid string"),
         ('{"id": "desk", "name": "D", "model": 3}', "model: "),
         ("[" * 100_000, "nested too deeply"),
+        ('{"id": ' + "1" * 5_000 + "}", "cannot be read"),
     ],
 )
 def test_every_fault_is_told_with_the_file_and_the_key(agent: AgentFolder, text: str, words: str) -> None:
@@ -101,6 +102,11 @@ def test_writing_changes_the_tools_and_nothing_else(agent: AgentFolder) -> None:
     assert "Désk" in text
     assert agent.config.stat().st_mode & 0o777 == 0o600
     assert [p.name for p in agent.root.iterdir()] == ["agent.json"]
+
+
+def test_an_agent_that_is_gone_cannot_be_changed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be changed"), changing(AgentFolder(tmp_path / "gone")):
+        raise AssertionError
 
 
 def test_half_a_surrogate_pair_survives_a_write(agent: AgentFolder) -> None:

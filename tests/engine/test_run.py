@@ -68,6 +68,13 @@ async def test_the_input_limit_is_exact_in_bytes_of_utf8(shop: Workshop, over: i
         assert outcome.value == len(text)
 
 
+async def test_many_small_objects_up_to_the_limit_pass(shop: Workshop) -> None:
+    value: Any = [{"a": 1}] * ((MAX_JSON_BYTES - len('{"value":[]}') + 1) // len('{"a":1},'))
+    assert len(json.dumps({"value": value}, separators=(",", ":"))) > MAX_JSON_BYTES - 8
+    outcome = await shop.outcome(source("return input.value.length;", schema=ANY), {"value": value})
+    assert outcome.value == len(value)
+
+
 async def test_an_input_of_any_size_is_refused_at_once_and_not_logged(shop: Workshop) -> None:
     outcome = await shop.outcome(source(schema=ANY), {"value": ["x" * 1000] * 20_000})
     assert error_of(outcome).code == "INPUT_TOO_LARGE"
