@@ -21,6 +21,7 @@ from edge_agent.session.first_start import choose_agent, prepare_home
 from edge_agent.styleeyes.catalog.build import BuildReport, build_catalog
 from edge_agent.styleeyes.catalog.feeds.importer import ImportReport, import_feed, state_date
 from edge_agent.styleeyes.catalog.schema import open_catalog
+from edge_agent.styleeyes.vision.weights import packaged_weights
 from edge_agent.text import sanitise
 
 CATALOG_TOOLS = ("search_catalog", "match_garment")
@@ -43,6 +44,7 @@ def catalog() -> None:
     Examples:
       styleeyes catalog import feed.xml --agent shop --photos PHOTOS --build
       styleeyes catalog build DATA
+      styleeyes catalog warm --agent shop
       styleeyes catalog search "dark green quilted jacket"
       styleeyes catalog stats DATA/databases/catalog.sqlite --excluded
     """
@@ -81,6 +83,8 @@ def run_build(data: Path, out: Path, *, replace: bool = False) -> BuildReport:
         say(f"  → styleeyes catalog stats {report.path} --excluded lists them")
     if report.snapshot_unknown:
         say(f"{report.snapshot_unknown:,} products have no snapshot date; it stays unknown")
+    if report.photos and packaged_weights() is not None and out == default_catalog(data):
+        say(f"  → styleeyes catalog warm {data} looks at the photos ahead, for quick answers offline")
     return report
 
 
@@ -221,6 +225,39 @@ def ensure_agent(data: Path) -> str | None:
     settings = {"id": folder.name, "name": name, "tools": list(CATALOG_TOOLS)}
     write_atomically(config, (json.dumps(settings, ensure_ascii=False, indent=2) + "\n").encode())
     return folder.name
+
+
+@catalog.command()
+@click.argument("data", type=_FOLDER, required=False)
+@home_option
+@agent_option
+@click.option("--json", "as_json", is_flag=True, help="Write the result as one JSON object to stdout.")
+def warm(data: Path | None, home: str | None, agent: str | None, as_json: bool) -> None:
+    """Look at all photos of a catalog ahead, so that the offline model answers at once.
+
+    It takes some tenths of a second a photo, once: what was looked at is kept in HOME, and an
+    interrupted run goes on where it was. Without it, sessions do the same in the background.
+
+    \b
+    Examples:
+      styleeyes catalog warm
+      styleeyes catalog warm --agent shop
+      styleeyes catalog warm ~/shop
+    """
+    from edge_agent.cli.catalog_warm import warm_catalog
+
+    with failures(json_output=as_json):
+        found = Home.find(home)
+        if data is None:
+            prepare_home(found, say)
+            data = choose_agent(found, agent).data
+        report = warm_catalog(found, default_catalog(data), data / "photos")
+        say(f"looked at {report.looked_at:,} of {report.photos:,} photos ({report.level} vision)")
+        if report.reason:
+            say(f"{report.reason} Colour alone is compared.")
+        if as_json:
+            counts = {"photos": report.photos, "lookedAt": report.looked_at, "vision": report.level}
+            write_json_line({"type": "result", "ok": True, **counts})
 
 
 @catalog.command()

@@ -57,4 +57,5 @@ def _look(photo: CatalogPhoto, look_at: Callable[[bytes], None]) -> None:
 def _be_polite() -> None:
     """Lowers this thread's priority; where the system cannot do that for a thread, nothing happens."""
     with contextlib.suppress(AttributeError, OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from edge_agent.agent.models.offline.sight import Seen
 from edge_agent.agent.models.offline.turn_so_far import Product, Verdict
@@ -86,12 +87,12 @@ def searched(terms: str, products: Sequence[Product], total_shown: int = 4) -> s
     return marked(f"For “{terms}” the catalog lists {names}{more}.", "This is a snapshot, not live stock.")
 
 
-def exact(frame: FrameRef | None, seen: Seen, product: Product, verdict: Verdict, *, price: bool) -> str:
+def exact(frame: FrameRef | None, product: Product, verdict: Verdict, *, price: bool) -> str:
+    """An established style; what kind the eyes alone took it for is no longer of interest."""
     agrees = in_a_row([_bare(words) for words in verdict.agrees.get(product.style_id, ())[:3]])
     color = f" in {verdict.color}" if verdict.color else ""
     return marked(
-        f"{_in_frame(frame)} I see {_a(seen.words())}.",
-        f"It is the {_named(product)}{color}.",
+        f"{_in_frame(frame)} I see the {_named(product)}{color}.",
         f"It agrees with its photos in {agrees}." if agrees else "",
         price_words(product, asked=price) or snapshot_words(product),
     )
@@ -110,7 +111,7 @@ def similar(
     names = f"{names} or the {_named(nearest[-1])}" if names else _named(nearest[-1])
     which = "which of them it is" if len(nearest) > 1 else "that it is exactly that one"
     return marked(
-        f"{_in_frame(frame)} I see {_a(seen.words())}, similar to the {names}.",
+        f"{_in_frame(frame)} I see {_a(_words_beside(seen, nearest[0]))}, similar to the {names}.",
         f"I cannot say {which}: {reason.rstrip('.') or 'the photos do not settle it'}.",
         f"I compared {_count(compared)}.",
         price_words(nearest[0], asked=price) if len(nearest) == 1 else "",
@@ -151,6 +152,12 @@ def _also(seen: Seen) -> str:
         return ""
     asking = "What are these" if _is_plural(seen.also[0]) else "What is this"
     return f"If you meant something else in view, ask “{asking} {seen.also[0]}?”."
+
+
+def _words_beside(seen: Seen, product: Product) -> str:
+    """What is seen, without its kind where the product that it is compared to is called another."""
+    kind = seen.kind if seen.kind and seen.kind.rstrip("s") in product.described() else None
+    return replace(seen, kind=kind).words()
 
 
 def _bare(words: str) -> str:

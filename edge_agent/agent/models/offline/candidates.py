@@ -122,8 +122,7 @@ def agreement(product: Product, seen: Seen) -> float:
     A second colour counts little: shading and light make one up now and then.
     """
     offered = " ".join(product.colors).lower()
-    found_by = (reason for reason in product.why if reason.startswith("kind:"))
-    described = " ".join((product.category, product.name, *found_by)).lower()
+    described = product.described()
     score = 0.0
     if seen.kind and seen.kind.rstrip("s") in described:
         score += 3

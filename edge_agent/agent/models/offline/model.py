@@ -223,7 +223,7 @@ class OfflineModel:
         if turn.verdicts:
             settled = self._established(turn)
             if settled is not None and settled.best in turn.products:
-                return answers.exact(frame, seen, turn.products[settled.best], settled, price=price)
+                return answers.exact(frame, turn.products[settled.best], settled, price=price)
             leading = _leading(turn.verdicts)
             nearest = _nearest(leading)
             known = [turn.products[style] for style in nearest if style in turn.products]

@@ -29,6 +29,11 @@ class Product:
     price: str | None
     snapshot_date: str | None
 
+    def described(self) -> str:
+        """What it is called: name, category, and the kinds that the search found it by."""
+        found_by = (reason for reason in self.why if reason.startswith("kind:"))
+        return " ".join((self.category, self.name, *found_by)).lower()
+
     @staticmethod
     def read(value: JsonValue) -> Product | None:
         """None where the value has no style id."""
