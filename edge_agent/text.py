@@ -33,6 +33,13 @@ def sanitise(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
+def visible(name: str) -> str:
+    """A file's name as text that is safe like `sanitise`d text and loses nothing: what cannot be printed
+    is written as an escape, `\\x9d`. (Removing it would make one name look like another.)
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
+
+
 class SecretMask:
     """Replaces known secrets (keys, credentials) in text by a fixed mark."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edge_agent.engine.sources import MAX_SOURCE_BYTES
 from edge_agent.errors import SourcePosition, StyleEyesError
-from edge_agent.text import sanitise
+from edge_agent.text import sanitise, visible
 
 _WIDEST = 160
 
@@ -15,7 +15,8 @@ _WIDEST = 160
 def fault_report(file: Path, error: StyleEyesError) -> str:
     """The lines to show for `error` in `file`; the source line only where it can be read."""
     at = error.at
-    place = f"{file}:{at.line}:{at.column}" if at else str(file)
+    name = visible(str(file))
+    place = f"{name}:{at.line}:{at.column}" if at else name
     lines = [f"{place}: {error.code}: {error.message}"]
     if at is not None:
         lines += _source_lines(file, at)

@@ -19,7 +19,7 @@ from typing import Literal
 from edge_agent.errors import StyleEyesError, UsageError
 from edge_agent.files import resolves_within
 from edge_agent.home import BUILTIN_TOOLS, AgentFolder, Home
-from edge_agent.text import sanitise
+from edge_agent.text import visible
 
 Origin = Literal["agent", "shared", "built-in"]
 
@@ -47,12 +47,12 @@ class ToolFile:
     @property
     def label(self) -> str:
         """What people and logs see: `agent: search-catalog.tool.js`."""
-        return f"{self.origin}: {sanitise(self.path.name)}"
+        return f"{self.origin}: {visible(self.path.name)}"
 
     @property
     def shown_path(self) -> str:
         """The path as text that any screen and any JSON can hold, whatever bytes the name has."""
-        return sanitise(str(self.path))
+        return visible(str(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def file_name(tool_id: str) -> str:
 
 def read_source(file: ToolFile) -> SourceText:
     """The file's bytes. Raises StyleEyesError INVALID_TOOL for a file that cannot be a tool's source."""
-    name = sanitise(file.path.name)
+    name = visible(file.path.name)
     if file.fault is not None:
         raise StyleEyesError("INVALID_TOOL", file.fault, file.hint)
     try:
@@ -157,14 +157,14 @@ def _files_in(folder: Path, origin: Origin) -> Iterator[ToolFile]:
                 file.id,
                 file.path,
                 origin,
-                f"{sanitise(name)} is reached by a link that leads out of its folder",
+                f"{visible(name)} is reached by a link that leads out of its folder",
                 f"copy the file itself into {folder}",
             )
         yield file
 
 
 def _named(path: Path, origin: Origin) -> ToolFile:
-    name = sanitise(path.name)
+    name = visible(path.name)
     stem = path.name.removesuffix(SUFFIX)
     fault: str | None = None
     if not path.name.endswith(SUFFIX):

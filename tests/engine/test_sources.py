@@ -100,6 +100,18 @@ def test_any_name_is_an_id_that_gemini_takes_or_a_fault(stem: str) -> None:
     assert (file.fault is None) == bool(re.fullmatch(r"[a-z][a-z0-9_]{0,63}", file.id))
 
 
+@pytest.mark.parametrize("stem", ["mine\x9d", "mine\x1b]0;", "mine\u202e", "mine\udcff"])
+def test_a_name_that_a_screen_would_cut_short_is_told_apart(
+    home: Home, agent: AgentFolder, stem: str
+) -> None:
+    (home.shared_tools / "mine.tool.js").write_text("")
+    (agent.tools / f"{stem}.tool.js").write_text("")
+    found = own(find_tools(home, agent))
+    assert found["mine"].winner.origin == "shared"
+    [other] = [tool for tool in found.values() if tool.id != "mine"]
+    assert re.fullmatch(r"mine\\(x|u)[0-9a-f]{2,4}.*\.tool\.js", other.id)
+
+
 def test_a_misnamed_file_overrides_nothing(home: Home, agent: AgentFolder) -> None:
     (agent.tools / "search_catalog.tool.js").write_text("")
     found = find_tools(home, agent)
