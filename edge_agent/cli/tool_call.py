@@ -87,6 +87,7 @@ async def call(request: CallRequest, *, json_output: bool) -> int:
         at=request.at,
         model=request.model,
         wait_for_model=False,
+        look_ahead=False,
     )
     session = Session(options, os.environ, SystemClock())
     session.spine.subscribe(EventOutput(json_output=json_output))

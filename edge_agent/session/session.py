@@ -58,7 +58,7 @@ class SessionOptions:
     `tolerant` sessions (the app) open without a camera or a sandbox and say what is missing; others
     fail with the reason, since nobody is there to mend it meanwhile. `wait_for_model` has the model
     ready before the camera is looked at, so that no frame ages meanwhile; whoever may not need it does
-    not wait.
+    not wait. With `look_ahead` a model that can looks at the catalog's photos behind the scenes.
     """
 
     home: Home
@@ -70,6 +70,7 @@ class SessionOptions:
     mode: Mode = "wearer"
     tolerant: bool = False
     wait_for_model: bool = True
+    look_ahead: bool = True
 
 
 class Session:
@@ -149,7 +150,8 @@ class Session:
         self.spine.emit(self._facts, span=self.span)
         self._tell_of_catalog()
         await self._open_camera()
-        self._look_ahead(model, tool_models, aliases.get(DEFAULT))
+        if self._options.look_ahead:
+            self._look_ahead(model, tool_models, aliases.get(DEFAULT))
 
     async def aclose(self) -> None:
         """Ends the turn, closes all that was opened, ends the log. Safe to call twice."""
