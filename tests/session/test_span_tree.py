@@ -18,6 +18,7 @@ from edge_agent.events import (
     ModelStarted,
     ModelWaiting,
     Notice,
+    Preparing,
     SessionEnded,
     TokenUsage,
     ToolFinished,
@@ -27,6 +28,7 @@ from edge_agent.events import (
     TurnFinished,
     TurnStarted,
 )
+from edge_agent.session.span_text import row
 from edge_agent.session.span_tree import Change, SpanTree
 
 
@@ -215,3 +217,14 @@ def test_any_order_of_events_gives_a_bounded_tree(steps: list[tuple[EventBody, s
         assert len({id(node) for node in nodes}) == len(nodes)
         assert all(child.parent is node for node in nodes for child in node.children)
         assert len(tree) <= 8 + sum(node.kind == "turn" for node in nodes)
+
+
+def test_work_ahead_is_one_line_that_renews_itself() -> None:
+    tree = SpanTree()
+    feed = Feed(tree)
+    for done in (0, 40, 73):
+        change = feed(Preparing(what="catalog photos", done=done, total=73), "ahead-1")
+    [line] = tree.root.children
+    assert line.start == Preparing(what="catalog photos", done=73, total=73)
+    assert change.changed == (line,)
+    assert row(line, now=1.0).note == "looked at all 73 catalog photos"
