@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-AREAS = ("device", "engine", "sql", "catalog", "agent", "tui", "app")
+AREAS = ("device", "engine", "sql", "catalog", "vision", "agent", "tui", "app")
 """Each is a module of `scripts/benchmarks` with a function `measure`."""
 
 

@@ -32,7 +32,9 @@ _LONGEST_S = 120.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         "--to", type=Path, default=Path(__file__).resolve().parent.parent / "assets" / "screenshots"
     )

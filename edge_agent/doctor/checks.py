@@ -65,9 +65,7 @@ def _opencv() -> Finding:
     try:
         from device.opencv import cv2
     except ImportError as error:
-        return Finding(
-            "opencv", "fail", str(error), "on Debian or Ubuntu: apt-get install libgl1 libglib2.0-0"
-        )
+        return Finding("opencv", "fail", str(error), "run scripts/setup again: it installs OpenCV")
     reads_video = "FFMPEG" in cv2.getBuildInformation()
     if not reads_video:
         return Finding("opencv", "warn", f"{cv2.__version__} without FFmpeg", "reinstall opencv-python")
