@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from device.clock import SystemClock
+from device.opencv import cv2
 from edge_agent.events import Event, TurnFinished
 from edge_agent.home import DEMO_CLIP, Home
 from edge_agent.session.first_start import DEMO_AGENT, prepare_home
@@ -47,26 +48,39 @@ def main() -> None:
         home = Home(Path(folder) / "home")
         prepare_home(home)
         prepare_encoder(home.vision)
+        still = _still(Path(folder) / "clip.jpg")
         for size in given.sizes:
             width, height = map(int, size.split("x"))
-            svg = asyncio.run(_picture(home, width, height))
+            svg = asyncio.run(_picture(home, still, width, height))
             target = given.to / f"demo-{size}.png"
             _render(svg, target)
             print(target)
 
 
-async def _picture(home: Home, width: int, height: int) -> str:
+def _still(target: Path) -> Path:
+    """One picture of the demo clip: what is asked about then stays in view, however slow the machine."""
+    clip = cv2.VideoCapture(str(DEMO_CLIP))
+    clip.set(cv2.CAP_PROP_POS_MSEC, _MOMENT_S * 1000)
+    found, pixels = clip.read()
+    clip.release()
+    if not found:
+        raise SystemExit(f"{DEMO_CLIP} cannot be read")
+    cv2.imwrite(str(target), pixels)
+    return target
+
+
+async def _picture(home: Home, still: Path, width: int, height: int) -> str:
     answered = asyncio.Event()
 
     def make_session() -> Session:
         options = SessionOptions(
             home=home,
             agent=home.agent(DEMO_AGENT),
-            source=str(DEMO_CLIP),
-            at=_MOMENT_S,
+            source=str(still),
             model="offline",
             mode="demo",
             tolerant=True,
+            wait_for_model=False,
         )
         session = Session(options, {}, SystemClock())
 
