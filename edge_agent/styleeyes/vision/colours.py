@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+import numpy.typing as npt
 
 from edge_agent.styleeyes.vision.picture import Floats, Pixels, lab
 
@@ -14,11 +15,21 @@ BINS = (8, 20, 20)
 _SIDE = 112
 _LOWEST = np.array((0, -75, -75), np.float32)
 _HIGHEST = np.array((100, 75, 75), np.float32)
-_BLUR = np.exp(-0.5 * np.arange(-3, 4) ** 2)
-_BLUR /= _BLUR.sum()
+_PLACES = np.array(BINS, np.float32) / (_HIGHEST - _LOWEST)
+_LAST = np.array(BINS, np.float32) - np.float32(1e-3)
 GAINS = (0.65, 0.8, 1.0, 1.25, 1.5)
 """Exposures of the frame that are tried: light differs between camera and studio."""
 PLAIN_GAIN = GAINS.index(1.0)
+
+
+def _smoothing(count: int) -> npt.NDArray[np.float64]:
+    """A Gaussian of one bin's deviation, cut at three, as a matrix over `count` bins."""
+    away = np.arange(count)[:, None] - np.arange(count)
+    bell = np.where(np.abs(away) <= 3, np.exp(-0.5 * away**2), 0)
+    return np.asarray(bell / np.exp(-0.5 * np.arange(-3, 4) ** 2).sum())
+
+
+_SMOOTHINGS = tuple(_smoothing(count) for count in BINS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,7 @@ def region_colour(pixels: Pixels, mask: Floats) -> RegionColour:
     """Colour of the masked part of the picture."""
     values = lab(pixels, _SIDE).reshape(-1, 3)
     weights = pixel_weights(mask)
-    return RegionColour(_histogram(values, weights), np.asarray(weights @ values, np.float32))
+    return RegionColour(_histogram(_bins(values), weights), np.asarray(weights @ values, np.float32))
 
 
 def exposures(pixels: Pixels, masks: Sequence[Floats]) -> list[Floats]:
@@ -58,22 +69,23 @@ def exposures(pixels: Pixels, masks: Sequence[Floats]) -> list[Floats]:
         curve = np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
         exposed = curve.astype(np.float32)[small]
         values = np.asarray(cv2.cvtColor(exposed, cv2.COLOR_BGR2LAB).reshape(-1, 3), np.float32)
+        bins = _bins(values)
         for row, shares in zip(rows, weights, strict=True):
-            row.append(_histogram(values, shares))
+            row.append(_histogram(bins, shares))
     return [np.stack(row) for row in rows]
 
 
-def _histogram(values: Floats, weights: Floats) -> Floats:
-    places = (values - _LOWEST) / (_HIGHEST - _LOWEST) * BINS
-    bins = np.clip(places, 0, np.array(BINS) - 1e-3).astype(np.int64)
-    index = (bins[:, 0] * BINS[1] + bins[:, 1]) * BINS[2] + bins[:, 2]
-    table = np.bincount(index, weights, int(np.prod(BINS))).reshape(BINS)
-    for axis in range(3):
-        padded = np.pad(table, [(3, 3) if a == axis else (0, 0) for a in range(3)])
-        table = sum(
-            share * np.take(padded, range(step, step + BINS[axis]), axis=axis)
-            for step, share in enumerate(_BLUR)
-        )
+def _bins(values: Floats) -> npt.NDArray[np.int64]:
+    """The number of the bin that each Lab value falls into."""
+    places = (values - _LOWEST) * _PLACES
+    places = np.minimum(np.maximum(places, 0, out=places), _LAST, out=places).astype(np.int64)
+    return np.asarray((places[:, 0] * BINS[1] + places[:, 1]) * BINS[2] + places[:, 2])
+
+
+def _histogram(bins: npt.NDArray[np.int64], weights: Floats) -> Floats:
+    light, a, b = _SMOOTHINGS
+    counts = np.bincount(bins, weights, int(np.prod(BINS))).reshape(BINS)
+    table = light @ (a @ (counts @ b)).reshape(BINS[0], -1)
     return np.sqrt(table / max(float(table.sum()), 1e-9)).ravel().astype(np.float32)
 
 
