@@ -45,7 +45,7 @@ def light_of(pixels: Pixels) -> Light:
     values = lab(pixels, _SIDE).reshape(-1, 3)
     lightness = values[:, 0]
     tenth, twentieth, hundredth = np.quantile(lightness, (0.9, 0.95, 0.99))
-    grey = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+    grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY), np.uint8)
     issues = []
     if _is_dark(values, float(twentieth), float(hundredth), grey):
         issues.append("dark")
