@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import cv2
@@ -12,6 +13,7 @@ from edge_agent.agent.models.offline.model import OfflineModel
 from edge_agent.agent.models.offline.sight import Candidate
 from edge_agent.engine.ports import GenerateRequest, HostImage
 from edge_agent.home import ASSETS
+from edge_agent.styleeyes.photo_list import CatalogPhoto
 from edge_agent.styleeyes.vision.garment import GarmentVision
 from tests.agent.fakes import FakeClock, demo_frame
 from tests.agent.test_offline import SCHEMA
@@ -61,3 +63,37 @@ async def test_the_photo_of_the_garment_itself_beats_one_of_another_colour_and_b
 
 def _image(path: Path) -> HostImage:
     return HostImage(path.read_bytes(), "image/jpeg", 480, 640, path.name)
+
+
+def test_styles_are_ordered_by_photos_once_most_are_looked_at_and_not_before() -> None:
+    sight = GarmentSight(GarmentVision.load(None))
+    files = {"A": "black_front", "B": "green_front", "C": "black_back"}
+    listed = [
+        CatalogPhoto(style, "Jacket", file.split("_")[0], path, _sha256(path))
+        for style, file in files.items()
+        for path in [PHOTOS / f"fj-201-{file}.jpg"]
+    ]
+    frame = listed[1].path.read_bytes()
+    for known, photo in enumerate(listed):
+        best = sight.most_alike(frame, "What is this jacket?", listed)
+        assert len(best) == (known if known >= 2 else 0)
+        sight.look_ahead(photo.path.read_bytes())
+    best = sight.most_alike(frame, "What is this jacket?", listed)
+    assert len(best) == 3
+    assert (best[0].style_id, best[0].color) == ("B", "green")
+
+
+def test_a_style_counts_in_its_own_part_of_the_outfit_alone() -> None:
+    sight = GarmentSight(GarmentVision.load(None))
+    path = PHOTOS / "fj-201-green_front.jpg"
+    sight.look_ahead(path.read_bytes())
+    listed = [
+        CatalogPhoto(style, words, "green", path, _sha256(path))
+        for style, words in (("A", "Jacket"), ("B", "Ankle boots"))
+    ]
+    best = sight.most_alike(path.read_bytes(), "What is this jacket?", listed)
+    assert [alike.style_id for alike in best] == ["A"]
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

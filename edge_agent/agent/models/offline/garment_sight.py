@@ -23,6 +23,8 @@ ELSEWHERE_COSTS = 0.3
 """What a style of another part of the outfit must agree better by than one of the part that the frame is
 about. Hardly anything: measured on 201 camera-like pictures of backs and details, of which a quarter
 shows more of another garment than of the one that is sold."""
+KNOWN_AT_LEAST = 0.5
+"""With a smaller share of the styles looked at, the best of them says too little: words choose better."""
 
 _WHOLE: tuple[Region, ...] = ("full",)
 _REGION_WORDS: dict[Region, str] = {"upper": "top", "lower": "trousers", "full": "dress", "shoes": "shoes"}
@@ -73,11 +75,13 @@ class GarmentSight:
         if asked != described.region:
             in_view += [region for region in (*described.others, *_WHOLE) if region != described.region]
         best: dict[str, Alike] = {}
+        styles: set[str] = set()
         for region in in_view:
             own: dict[str, list[CatalogPhoto]] = {}
             for photo in photos:
                 if region_of_words(photo.words) in (region, None):
                     own.setdefault(photo.sha256, []).append(photo)
+                    styles.add(photo.style_id)
             cost = 0.0 if region == described.region else ELSEWHERE_COSTS
             for ranked in self._vision.rank(frame, own, region):
                 for photo in own[ranked.photo]:
@@ -86,6 +90,8 @@ class GarmentSight:
                         best[photo.style_id] = Alike(
                             photo.style_id, ranked.score - cost, photo.color, _REGION_WORDS[region]
                         )
+        if len(best) < KNOWN_AT_LEAST * len(styles):
+            return ()
         return tuple(sorted(best.values(), key=lambda alike: -alike.score))
 
     def look_ahead(self, photo: bytes) -> None:

@@ -99,8 +99,9 @@ class Sight(Protocol):
 
     def most_alike(self, frame: bytes, question: str, photos: Sequence[CatalogPhoto]) -> tuple[Alike, ...]:
         """The styles of `photos` by what is known of these photos from looking ahead, best first; a
-        style none of whose photos was looked at is left out. A style counts in its own part of the
-        outfit alone; where `question` names a part, only styles of that part are there."""
+        style none of whose photos was looked at is left out, and where that is most of them there is
+        nothing at all. A style counts in its own part of the outfit alone; where `question` names a
+        part, only styles of that part are there."""
         ...
 
     def look_ahead(self, photo: bytes) -> None:
