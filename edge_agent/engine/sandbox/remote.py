@@ -9,7 +9,7 @@ import os
 import re
 import select
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from edge_agent.engine.sandbox import untrusted
@@ -22,8 +22,8 @@ from edge_agent.engine.sandbox.wire import Wire
 _READY_TIMEOUT_S = 10.0
 _END_TIMEOUT_S = 5.0
 _MEMORY_GROWTH_KIB = 48 * 1024
-"""A crash after growing by this much was for want of memory: V8 then traps instead of throwing."""
-_CRASH_SIGNALS = frozenset({signal.SIGTRAP, signal.SIGABRT, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
+"""A crash after growing by this much was for want of memory."""
+_CRASH_SIGNALS = frozenset({signal.SIGABRT, signal.SIGILL, signal.SIGSEGV, signal.SIGBUS})
 _LOAD_CODES = frozenset({"INVALID_TOOL", "MEMORY_LIMIT"})
 _UNSAFE_IN_NAME = re.compile(r"[^\w.-]", re.ASCII)
 
@@ -45,6 +45,8 @@ class RemoteGuest:
         self._verdict: GuestError | None = None
         self._closing: asyncio.Task[None] | None = None
         self._gone = False
+        self._death = select.poll()
+        self._death.register(fork.pidfd, select.POLLIN)
         self._wire = Wire(fork.channel, self._take, self._closed)
 
     @property
@@ -56,9 +58,7 @@ class RemoteGuest:
         if self._gone or self._fork.ended.done():
             return False
         # A pidfd is readable from the moment of death, which the launcher tells a little later.
-        poll = select.poll()
-        poll.register(self._fork.pidfd, select.POLLIN)
-        return not poll.poll(0)
+        return not self._death.poll(0)
 
     def ending(self) -> Ending:
         """How the process ended; only once it has (`kill` returned)."""
@@ -80,7 +80,8 @@ class RemoteGuest:
         self._wire.send(framing.pack({"t": "warm"}))
 
     async def load(self, source: bytes, filename: str, *, timeout_s: float) -> str:
-        async with self._turn_by(timeout_s) as deadline:
+        deadline = await self._take_turn(timeout_s)
+        try:
             self._require_alive()
             self._filename = _UNSAFE_IN_NAME.sub("_", filename)[:120] or "tool.js"
             try:
@@ -91,10 +92,10 @@ class RemoteGuest:
             except framing.FrameError as error:
                 raise GuestError("INVALID_TOOL", f"The file is too large ({len(source):,} bytes).") from error
             self._loading = self._loop.create_future()
-            try:
-                return await self._until(deadline, frame, self._loading)
-            finally:
-                self._loading = None
+            return await self._until(deadline, frame, self._loading)
+        finally:
+            self._loading = None
+            self._turn.release()
 
     async def run(
         self,
@@ -106,7 +107,8 @@ class RemoteGuest:
         on_request: RequestHandler,
         on_note: NoteHandler,
     ) -> str:
-        async with self._turn_by(timeout_s) as deadline:
+        deadline = await self._take_turn(timeout_s)
+        try:
             self._require_alive()
             try:
                 frame = framing.pack(
@@ -120,6 +122,8 @@ class RemoteGuest:
             finally:
                 self._run = None
                 await run.end()
+        finally:
+            self._turn.release()
 
     async def kill(self) -> None:
         self._signal()
@@ -127,9 +131,11 @@ class RemoteGuest:
         if self._closing is not None:
             await asyncio.shield(self._closing)
 
-    @contextlib.asynccontextmanager
-    async def _turn_by(self, timeout_s: float) -> AsyncIterator[float]:
-        """One operation at a time; waiting for the turn counts. Gives the deadline (loop time)."""
+    async def _take_turn(self, timeout_s: float) -> float:
+        """One operation at a time; waiting for the turn counts. Gives the deadline (loop time).
+
+        Whoever took the turn releases it.
+        """
         deadline = self._loop.time() + timeout_s
         try:
             if self._turn.locked():
@@ -140,10 +146,7 @@ class RemoteGuest:
             raise GuestError(
                 "TIMEOUT", f"The tool's earlier call did not end within {timeout_s:g} s."
             ) from failure
-        try:
-            yield deadline
-        finally:
-            self._turn.release()
+        return deadline
 
     async def _until(self, deadline: float, frame: bytes, answer: asyncio.Future[str]) -> str:
         """Sends `frame` and awaits `answer`; the guest does not outlive the deadline or a cancel."""
@@ -255,8 +258,11 @@ class RemoteGuest:
         if ended.cancelled():
             return
         ending = ended.result()
-        crashed = ending.status is not None and -ending.status in _CRASH_SIGNALS
-        if crashed and ending.peak_kib > self._ready_kib + _MEMORY_GROWTH_KIB:
+        killer = None if ending.status is None else -ending.status
+        grown = ending.peak_kib > self._ready_kib + _MEMORY_GROWTH_KIB
+        # V8 gives up by a trap where it cannot have memory. Then the peak tells nothing: buffers that
+        # were never written to count against the limit, and are not in it.
+        if killer == signal.SIGTRAP or (killer in _CRASH_SIGNALS and grown):
             self._fail(GuestError("MEMORY_LIMIT", "The tool used more memory than it may have (128 MiB)."))
         else:
             self._fail(GuestError("SANDBOX_CRASHED", f"The tool's process ended by itself ({_how(ending)})."))

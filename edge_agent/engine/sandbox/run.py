@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import deque
 from typing import Any
 
 from edge_agent.engine.sandbox import untrusted
@@ -25,6 +26,7 @@ MAX_LOG_LINES = 100
 MAX_LOG_BYTES = 16 * 1024
 MAX_STEPS = 1_000
 MAX_FRAMES = 4_096
+_MOST_NUMBER = 1 << 31
 MAX_BYTES = 64 * 1024 * 1024
 TRUNCATED = "… truncated: a run may log 100 lines and 16 KiB"
 
@@ -56,8 +58,9 @@ class Run:
         self._filename = filename
         self._on_request = on_request
         self._on_note = on_note
-        self._gate = asyncio.Semaphore(MAX_AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._reply_head = f'{{"t":"reply","run":{json.dumps(run_id)},"id":'
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._waiting: deque[tuple[int, CapabilityRequest]] = deque()
         self._calls = self._frames = self._bytes = self._steps = 0
         self._lines = self._logged = 0
         self._truncated = False
@@ -95,14 +98,16 @@ class Run:
 
     async def end(self) -> None:
         """Cancels the handlers still at work and waits for them."""
-        for task in self._tasks:
-            task.cancel()
+        self._waiting.clear()
         if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def _call(self, header: dict[str, Any], body: str) -> bool:
         number, method = header.get("id"), header.get("method")
-        if not isinstance(number, int) or not isinstance(method, str):
+        if type(number) is not int or not 0 <= number < _MOST_NUMBER or not isinstance(method, str):
             return False
         self._calls += 1
         if self._calls > MAX_CALLS:
@@ -118,13 +123,19 @@ class Run:
         arguments = untrusted.checked_arguments(body)
         if arguments is None or method not in METHODS:
             return False
-        task = self._loop.create_task(self._answer(number, CapabilityRequest(method, arguments)))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        request = CapabilityRequest(method, arguments)
+        if len(self._tasks) < MAX_AT_ONCE:
+            self._start(self._calls, number, request)
+        else:
+            self._waiting.append((number, request))
         return True
 
-    async def _answer(self, number: int, request: CapabilityRequest) -> None:
-        async with self._gate:
+    def _start(self, place: int, number: int, request: CapabilityRequest) -> None:
+        """`place` is ours and used once; `number` is the guest's, who may say one twice."""
+        self._tasks[place] = self._loop.create_task(self._answer(place, number, request))
+
+    async def _answer(self, place: int, number: int, request: CapabilityRequest) -> None:
+        try:
             try:
                 reply = await self._on_request(request)
             except Exception:  # the handler's border: a lost reply would hang the tool
@@ -135,20 +146,27 @@ class Run:
             self._reply(number, reply)
             # The place among the eight is given up only when the guest has taken its answer.
             await self._wire.drain()
+        finally:
+            del self._tasks[place]
+            if self._waiting:
+                self._start(place, *self._waiting.popleft())
 
     def _reply(self, number: int, reply: CapabilityReply) -> None:
-        header: dict[str, Any] = {"t": "reply", "run": self._id, "id": number, "ok": reply.ok}
-        if not reply.ok:
-            code = reply.code or "TOOL_ERROR"
-            self._codes.add(code)
-            header |= {"code": code, "message": untrusted.words(reply.message)}
         try:
-            frame = framing.pack(header, (reply.value_json or "null") if reply.ok else "null")
+            if reply.ok:
+                self._send_reply(f'{number},"ok":true}}', reply.value_json or "null")
+            else:
+                self._refuse(number, reply.code or "TOOL_ERROR", untrusted.words(reply.message))
         except framing.FrameError:
-            self._codes.add("RESULT_TOO_LARGE")
-            header |= {"ok": False, "code": "RESULT_TOO_LARGE", "message": "The answer is too large."}
-            frame = framing.pack(header)
-        self._wire.send(frame)
+            self._refuse(number, "RESULT_TOO_LARGE", "The answer is too large.")
+
+    def _refuse(self, number: int, code: str, message: str) -> None:
+        self._codes.add(code)
+        words = json.dumps({"code": code, "message": message})
+        self._send_reply(f'{number},"ok":false,{words[1:]}', "null")
+
+    def _send_reply(self, head: str, body: str) -> None:
+        self._wire.send(framing.pack_text(self._reply_head + head, body))
 
     def _log(self, header: dict[str, Any], body: str) -> bool:
         if self._truncated:

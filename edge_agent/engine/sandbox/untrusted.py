@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Collection
 
@@ -14,6 +15,7 @@ MAX_RESULT = 262_144
 MAX_WORDS = 2_000
 """Characters of an error's message."""
 _MAX_LINE = 10_000_000
+_PERHAPS_INFINITE = re.compile(r"[eE]\+?\d{3}|\d{300}")
 _FRAME = re.compile(r"(?:\(|at )(?P<file>[\w.-]{1,120}):(?P<line>\d{1,8}):(?P<column>\d{1,8})\)?")
 
 
@@ -27,7 +29,7 @@ def checked_result(body: str) -> str:
             "INVALID_RESULT", f"The result nests deeper than {framing.MAX_DEPTH} arrays and objects."
         )
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = _parse(body)
     except (ValueError, RecursionError) as error:
         raise GuestError("INVALID_RESULT", "The result is not JSON.") from error
     # Escaped to ASCII, text only grows: a body within the limit needs no second look.
@@ -47,7 +49,7 @@ def checked_arguments(body: str) -> str | None:
     if framing.too_deep(body):
         return None
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = _parse(body)
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, list):
@@ -106,3 +108,25 @@ def well_formed(text: str) -> str:
 
 def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is out of range")
+    return value
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+_careful_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _parse(text: str) -> object:
+    """Strict JSON without white space around it. Raises ValueError or RecursionError."""
+    # A function called for each number costs more than all the rest: only where one might be infinite.
+    decoder = _careful_decoder if _PERHAPS_INFINITE.search(text) else _decoder
+    value: object
+    value, end = decoder.raw_decode(text)
+    if end != len(text):
+        raise ValueError("more than one value")
+    return value

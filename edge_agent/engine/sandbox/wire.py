@@ -64,7 +64,8 @@ class Wire:
 
     async def drain(self) -> None:
         """Returns when nothing is held back (or the wire closed)."""
-        await self._drained.wait()
+        if self._unsent:
+            await self._drained.wait()
 
     def close(self) -> None:
         """Closes the socket; `on_close` is not called for this."""

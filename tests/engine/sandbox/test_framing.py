@@ -106,3 +106,17 @@ def test_what_is_no_json_is_no_result(body: str) -> None:
     with pytest.raises(GuestError) as caught:
         untrusted.checked_result(body)
     assert caught.value.code == "INVALID_RESULT"
+
+
+@pytest.mark.parametrize("text", ["1e999", "[-1E+999]", "1" + "0" * 400 + ".0", '{"a":[1e309]}'])
+def test_numbers_that_no_number_can_hold_are_refused(text: str) -> None:
+    with pytest.raises(GuestError) as caught:
+        untrusted.checked_result(text)
+    assert caught.value.code == "INVALID_RESULT"
+    assert untrusted.checked_arguments(f"[{text}]") is None
+
+
+@pytest.mark.parametrize("text", ["1e308", "1e-999", '"1e999"', "[0.1e+100]"])
+def test_large_numbers_and_words_like_them_pass(text: str) -> None:
+    assert untrusted.checked_result(text) == text
+    assert untrusted.checked_arguments(f"[{text}]") == f"[{text}]"

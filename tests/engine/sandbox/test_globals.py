@@ -43,6 +43,8 @@ VALUES: dict[str, tuple[str, Any]] = {
     "randomUUID": ("new Set(Array.from({length: 50}, () => crypto.randomUUID())).size", 50),
     "queueMicrotask": ("new Promise(r => queueMicrotask(() => r(7)))", 7),
     "setTimeout order": ("new Promise(r => { const o = []; setTimeout(() => o.push(2), 12); setTimeout(() => o.push(1), 2); setTimeout((x) => { o.push(x); r(o) }, 24, 3) })", [1, 2, 3]),
+    "setTimeout late": ("new Promise(r => { const o = [], t = Date.now(); setTimeout(() => o.push(2), 3); setTimeout(() => o.push(1), 1); setTimeout(() => r(o), 9); while (Date.now() - t < 20); })", [1, 2]),
+    "setTimeout cleared by another": ("new Promise(r => { const o = [], t = Date.now(); setTimeout(() => clearTimeout(b), 1); const b = setTimeout(() => o.push('no'), 2); setTimeout(() => r(o), 9); while (Date.now() - t < 20); })", []),
     "setTimeout same time": ("new Promise(r => { const o = []; for (const n of [1,2,3]) setTimeout(() => o.push(n), 1); setTimeout(() => r(o), 8) })", [1, 2, 3]),
     "clearTimeout": ("new Promise(r => { const t = setTimeout(() => r('no'), 1); clearTimeout(t); clearTimeout(999); clearTimeout('x'); setTimeout(() => r('yes'), 8) })", "yes"),
     "a throwing timer": ("new Promise(r => { setTimeout(() => { throw new Error('x') }, 0); setTimeout(() => r(1), 5) })", 1),

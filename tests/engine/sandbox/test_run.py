@@ -36,6 +36,22 @@ RESULTS: dict[str, tuple[str, Any]] = {
     "the same twice is no cycle": ("const a = {b: 1}; return [a, a]", [{"b": 1}, {"b": 1}]),
     "wide text": ("return 'é日本😀\\u0000\\u2028'", "é日本😀\0\u2028"),
     "a promise": ("return Promise.resolve(Promise.resolve(5))", 5),
+    "undefined at the end": (
+        "return [{a: [1, 'x']}, {a: [undefined], b: undefined}]",
+        [{"a": [1, "x"]}, {"a": [None], "b": None}],
+    ),
+    "toJSON within": (
+        "return [{a: 1}, {b: [{toJSON() { return [this.c] }, c: 2}]}]",
+        [{"a": 1}, {"b": [[2]]}],
+    ),
+    "toJSON on a prototype": (
+        "Array.prototype.toJSON = function () { return this.length }; return {a: [1, 2]}",
+        {"a": 2},
+    ),
+    "no prototype": (
+        "return Object.assign(Object.create(null), {a: [null, true, 'é']})",
+        {"a": [None, True, "é"]},
+    ),
     "200 levels": ("let a = 1; for (let i = 0; i < 200; i++) a = [a]; return JSON.stringify(a).length", 401),
 }
 
@@ -46,6 +62,10 @@ INVALID = {
     "BigInt": ("return {a: 10n}", "$.a is a BigInt"),
     "NaN": ("return {items: [0, 1, 2, {price: NaN}]}", "$.items[3].price is NaN"),
     "Infinity": ("return -Infinity", "$ is Infinity"),
+    "NaN after much that is plain": (
+        "return [...Array.from({length: 50}, (_, i) => ({i})), [[NaN]]]",
+        "$[50][0][0] is NaN",
+    ),
     "cycle": ("const a = {}; a.b = [a]; return a", "$.b[0] is a cycle"),
     "odd key": ("return {'a-b': {'': NaN}}", '$["a-b"][""] is NaN'),
     "201 levels": (
@@ -59,6 +79,21 @@ INVALID = {
 async def test_results_arrive_unchanged(bench: Bench, name: str) -> None:
     body, expected = RESULTS[name]
     assert await bench.call(body) == expected
+
+
+async def test_a_getter_that_changes_its_mind_gives_json_all_the_same(bench: Bench) -> None:
+    body = "let n = 0; return {get a() { n += 1; return n === 1 ? 1 : n === 2 ? NaN : () => 1 }}"
+    try:
+        assert await bench.call(body) in ({"a": 1}, {"a": None}, {})
+    except GuestError as error:
+        assert error.code == "INVALID_RESULT"
+
+
+@pytest.mark.parametrize("step", range(0, 1_000_000, 125_000))
+async def test_buffers_of_any_size_end_in_the_memory_limit(bench: Bench, step: int) -> None:
+    """What is left when no other buffer fits decides whether V8 throws, or gives up the process."""
+    error = await bench.failure(f"const a = []; for (;;) a.push(new ArrayBuffer({2**20 + step}))")
+    assert error.code == "MEMORY_LIMIT"
 
 
 @pytest.mark.parametrize("name", INVALID)

@@ -44,6 +44,7 @@ for _codec in ("ascii", "utf-8", "utf-16-be"):
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder().raw_decode
 
 
 class FrameError(Exception):
@@ -52,7 +53,11 @@ class FrameError(Exception):
 
 def pack(header: dict[str, Any], body: str = "null") -> bytes:
     """A whole frame, length included. `body` may be any JSON text. Raises FrameError if too large."""
-    head = _encode(header)
+    return pack_text(_encode(header), body)
+
+
+def pack_text(head: str, body: str = "null") -> bytes:
+    """As `pack`, with a header that is JSON text already: for frames of which there are many."""
     payload = f"{head}\n{body}".encode("ascii", ESCAPES)
     if len(payload) > MAX_FRAME or len(head) > MAX_HEADER:
         raise FrameError(f"a frame of {len(payload)} bytes is too large")
@@ -61,18 +66,20 @@ def pack(header: dict[str, Any], body: str = "null") -> bytes:
 
 def parse(payload: bytes) -> tuple[dict[str, Any], str]:
     """The header and the body's text (not parsed). Raises FrameError."""
-    if not payload.isascii():
-        raise FrameError("not ASCII")
-    head, newline, body = payload.partition(b"\n")
+    try:
+        text = payload.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise FrameError("not ASCII") from error
+    head, newline, body = text.partition("\n")
     if not newline or len(head) > MAX_HEADER:
         raise FrameError("no header")
     try:
-        header = json.loads(head)
+        header, end = _decode(head)
     except (ValueError, RecursionError) as error:
         raise FrameError("the header is not JSON") from error
-    if not isinstance(header, dict):
+    if end != len(head) or not isinstance(header, dict):
         raise FrameError("the header is not an object")
-    return header, body.decode("ascii")
+    return header, body
 
 
 class FrameBuffer:
@@ -80,22 +87,32 @@ class FrameBuffer:
 
     def __init__(self) -> None:
         self._held = bytearray()
+        self._wanted = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads completed by `data`, in order. Raises FrameError on an oversized length."""
-        self._held += data
+        if self._held:
+            self._held += data
+            # As long as one frame is unfinished, nothing of it is looked at or copied twice.
+            if len(self._held) < self._wanted:
+                return []
+            data = bytes(self._held)
+            self._held.clear()
         done: list[bytes] = []
-        start = 0
-        while len(self._held) - start >= LENGTH.size:
-            (size,) = LENGTH.unpack_from(self._held, start)
+        start, have = 0, len(data)
+        while have - start >= LENGTH.size:
+            (size,) = LENGTH.unpack_from(data, start)
             if size > MAX_FRAME:
                 raise FrameError(f"a frame of {size} bytes is too large")
             end = start + LENGTH.size + size
-            if len(self._held) < end:
+            if have < end:
                 break
-            done.append(bytes(self._held[start + LENGTH.size : end]))
+            done.append(data[start + LENGTH.size : end])
             start = end
-        del self._held[:start]
+        if start < have:
+            self._held += data[start:]
+            short = have - start < LENGTH.size
+            self._wanted = LENGTH.size if short else LENGTH.size + size
         return done
 
 

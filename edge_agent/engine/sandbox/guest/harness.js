@@ -1,10 +1,11 @@
 // The harness: evaluated once in every guest before any tool source. Its value is the box through
-// which the process outside talks: `in` takes one frame, `module` the compiled module, and `out`
-// gives a line with the milliseconds to the next timer (or nothing) and then frames of two lines.
+// which the process outside talks. Its functions have what they are given as `this`: `receive` takes
+// one frame, `define` the compiled module, and `take` gives a line with the milliseconds to the next
+// timer (or nothing) and then frames of two lines.
 //
 // Tool code may change every prototype and global afterwards. So whatever is used later is held
-// here, dictionaries have no prototype, and all work is done in microtasks: a script that is ended
-// for its memory then never ends inside a setter, where mini-racer could not report it.
+// here, dictionaries have no prototype, and all work is done in microtasks, which run between the
+// calls: nothing of a tool's is ever on the stack of a call whose value mini-racer looks into.
 (() => {
 "use strict";
 const LIMITS = { calls: 32, lines: 100, logCharacters: 16384, depth: 200, timers: 1000, steps: 1000, text: 1800000 };
@@ -257,7 +258,7 @@ function addTimer(action, ms) {
   let wait = +ms;
   if (!(wait > 0)) wait = 0;
   lastTimer += 1;
-  timers[lastTimer] = { __proto__: null, action, due: now() + min(wait, 2147483647) };
+  timers[lastTimer] = { __proto__: null, id: lastTimer, action, due: now() + min(wait, 2147483647) };
   timerCount += 1;
   return lastTimer;
 }
@@ -269,14 +270,24 @@ function nextDue() {
 }
 
 function runTimers() {
-  const time = now(), all = timers, limit = lastTimer;
-  // Ids ascend, so timers due at the same time run in the order they were made.
-  for (const id in all) {
-    if (+id > limit || all[id] === undefined || all[id].due > time || all !== timers) continue;
-    const { action } = all[id];
-    delete all[id];
-    timerCount -= 1;
+  const time = now(), due = record();
+  let count = 0;
+  // By time, and at the same time in the order they were made (in which ids come): a process that was
+  // woken late has several of different times to run.
+  for (const id in timers) {
+    const timer = timers[id];
+    if (timer.due > time) continue;
+    let place = count;
+    for (; place > 0 && due[place - 1].due > timer.due; place--) due[place] = due[place - 1];
+    due[place] = timer;
+    count += 1;
+  }
+  for (let i = 0; i < count; i++) {
+    const { id, action } = due[i];
     then(ready, () => {
+      if (timers[id] !== due[i]) return;
+      delete timers[id];
+      timerCount -= 1;
       try {
         action();
       } catch (thrown) {
@@ -369,7 +380,7 @@ function loadModule(body) {
   return emit('{"t":"loaded"}', json + '"execute":' + (typeof execute === "function") + "}");
 }
 
-function receive(frame) {
+function handle(frame) {
   const cut = indexOf(frame, "\n");
   const header = parse(slice(frame, 0, cut));
   if (header.t === "reply") settle(header, slice(frame, cut + 1));
@@ -377,17 +388,17 @@ function receive(frame) {
   else runTimers();
 }
 
-const box = { __proto__: null };
-defineProperty(box, "in", { set(frame) { then(ready, () => receive(frame)); } });
-defineProperty(box, "module", { set(body) { then(ready, () => loadModule(body)); } });
-defineProperty(box, "out", {
-  get() {
+return freeze({
+  __proto__: null,
+  receive() { then(ready, () => handle(this)); },
+  define() { then(ready, () => loadModule(this)); },
+  take() {
     flushProgress();
     const due = timerCount > 0 ? text(max(0, nextDue() - now())) : "";
     const all = due + out;
     out = "";
     return all;
   },
+  nothing: freeze([]),
 });
-return box;
 })()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from edge_agent.engine.sandbox.guest import confine, framing, module_form
-from edge_agent.engine.sandbox.guest.v8 import Isolate, ScriptError
+from edge_agent.engine.sandbox.guest.v8 import Isolate, Program, ScriptError
 
 DATA_LIMIT = 232 * 1024 * 1024
 
@@ -51,10 +51,7 @@ def serve(channel: socket.socket, settings: Settings) -> NoReturn:
         confine.install_filter(settings.filter)
     guest = _Guest(channel, isolate)
     guest.send({"t": "ready", "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss})
-    try:
-        guest.loop()
-    except (EOFError, ConnectionError):
-        os._exit(0)
+    isolate.drive(guest.serve())
 
 
 class _Guest:
@@ -69,33 +66,44 @@ class _Guest:
     def send(self, header: dict[str, object], body: str = "null") -> None:
         self._channel.sendall(framing.pack(header, body))
 
-    def loop(self) -> NoReturn:
-        while True:
-            if self._wake is not None and not self._poll.poll(self._milliseconds_left()):
-                self._wake = None
-                self._forward(self._isolate.pump(_TICK))
-                continue
-            data = self._channel.recv(1 << 18)
-            if not data:
-                raise EOFError
-            for payload in self._buffer.feed(data):
-                if payload.startswith(b'{"t":"load"'):
-                    self._load(payload)
-                elif payload.startswith(b'{"t":"warm"'):
-                    self._warm_up()
-                else:
-                    self._forward(self._isolate.pump(payload))
+    def serve(self) -> Program:
+        """What the host asks for and what timers are due, until the host closes the channel."""
+        try:
+            while True:
+                if self._wake is not None and not self._poll.poll(self._milliseconds_left()):
+                    yield from self._pump(_TICK)
+                    continue
+                data = self._channel.recv(1 << 16)
+                if not data:
+                    os._exit(0)
+                for payload in self._buffer.feed(data):
+                    if payload.startswith(b'{"t":"load"'):
+                        yield from self._load(payload)
+                    elif payload.startswith(b'{"t":"warm"'):
+                        yield from self._warm_up()
+                    else:
+                        yield from self._pump(payload)
+        except ConnectionError:
+            os._exit(0)
 
     def _milliseconds_left(self) -> float:
         return 0.0 if self._wake is None else max(0.0, (self._wake - time.monotonic()) * 1000.0)
 
-    def _warm_up(self) -> None:
+    def _pump(self, payload: bytes) -> Program:
+        self._wake = None
+        try:
+            self._forward((yield from self._isolate.pump(payload)))
+        except ScriptError:
+            self._die_of_memory()
+
+    def _warm_up(self) -> Program:
         """Goes the way of a load and a run with a tool of our own, while nobody waits for it."""
         module = module_form.rewrite(_WARM_TOOL, "warm.js")
-        self._isolate.define_module(module.code, run=True)
-        self._isolate.pump(_WARM_RUN)
+        function = yield from self._isolate.compile(module.code)
+        yield from self._isolate.run_module(function)
+        yield from self._isolate.pump(_WARM_RUN)
 
-    def _load(self, payload: bytes) -> None:
+    def _load(self, payload: bytes) -> Program:
         header, body = framing.parse(payload)
         source: str = json.loads(body)
         try:
@@ -104,16 +112,20 @@ class _Guest:
             self._refuse(refused)
             return
         try:
-            out = self._isolate.define_module(module.code, run=module.doubt is None)
+            function = yield from self._isolate.compile(module.code)
         except ScriptError as error:
             if self._isolate.out_of_memory:
                 self._die_of_memory()
             self._refuse(module_form.explain_v8(error.text, module.doubt, source))
             return
         if module.doubt is not None:
+            self._isolate.drop(function)
             self._refuse(module.doubt)
             return
-        self._forward(out)
+        try:
+            self._forward((yield from self._isolate.run_module(function)))
+        except ScriptError:
+            self._die_of_memory()
 
     def _refuse(self, refused: module_form.RefusedError) -> None:
         self.send({"t": "refused", "message": refused.message[:2000], "at": [refused.line, refused.column]})
