@@ -54,7 +54,7 @@ class _Database:
 def _find(data: Path, grant: DatabaseGrant, alias: str) -> _Database:
     folder = DeclaredFolder(data, DATABASE_FOLDER, refused=frozenset({TOOL_FOLDER}))
     try:
-        path = folder.locate(grant.name)
+        root, name = folder.locate(grant.name)
     except StyleEyesError as error:
         if error.code != "NOT_FOUND":
             raise
@@ -63,8 +63,7 @@ def _find(data: Path, grant: DatabaseGrant, alias: str) -> _Database:
             f"The database `{alias}` does not exist: there is no data/{grant.path}.",
             "Put a SQLite file there; an empty file is an empty database.",
         ) from None
-    root = (data / DATABASE_FOLDER).resolve()
-    return _Database(root, path.relative_to(root).as_posix())
+    return _Database(root, name)
 
 
 def _params(value: JsonValue, method: str) -> JsonValue:

@@ -36,7 +36,7 @@ class DeclaredFolder:
 
     def __init__(self, data: Path, relative: str, *, refused: frozenset[str] = frozenset()) -> None:
         """`refused` are first components of `data/` that even a link may not lead to."""
-        self._data = data.resolve()
+        self._data = os.path.realpath(data)
         self._relative = relative
         self._refused = refused
 
@@ -68,17 +68,18 @@ class DeclaredFolder:
             raise
         return sorted(found)[:MAX_LIST_ENTRIES]
 
-    def locate(self, name: str) -> Path:
-        """The real path of an existing regular file, for somebody else to open."""
+    def locate(self, name: str) -> tuple[Path, str]:
+        """An existing regular file for somebody else to open: the folder's real path, and the file's
+        real path within it."""
         root, inner = self._locate(name)
-        path = self._data.joinpath(*root, *inner)
+        folder, path = "/".join((self._data, *root)), "/".join(inner)
         try:
-            mode = path.lstat().st_mode
+            mode = os.lstat(f"{folder}/{path}").st_mode
         except OSError as error:
             raise _missing(self._shown(name), error) from None
         if not stat.S_ISREG(mode):
             raise _missing(self._shown(name))
-        return path
+        return Path(folder), path
 
     def _locate(self, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The folder's parts below `data/`, and the file's parts below the folder, links resolved."""
@@ -89,33 +90,31 @@ class DeclaredFolder:
                 "Give the name relative to the declared folder, without `..`, a leading `/` or dot.",
             )
         root = self._root()
-        try:
-            resolved = self._data.joinpath(*root, name).resolve()
-        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-            raise _missing(self._shown(name), error) from None
-        folder = self._data.joinpath(*root)
-        if not resolved.is_relative_to(folder) or resolved == folder:
-            raise _outside(self._shown(name))
-        return root, resolved.relative_to(folder).parts
+        return root, self._resolved("/".join((self._data, *root)), name, self._shown(name))
 
     def _root(self) -> tuple[str, ...]:
-        try:
-            folder = (self._data / self._relative).resolve()
-        except (OSError, RuntimeError) as error:
-            raise _missing(self._relative, error) from None
-        if not folder.is_relative_to(self._data) or folder == self._data:
-            raise _outside(self._relative)
-        parts = folder.relative_to(self._data).parts
+        parts = self._resolved(self._data, self._relative, self._relative)
         if parts[0] in self._refused:
             raise _outside(self._relative)
         return parts
+
+    def _resolved(self, folder: str, relative: str, shown: str) -> tuple[str, ...]:
+        """The parts below `folder`, a real path, of what `relative` leads to."""
+        try:
+            real = os.path.realpath(f"{folder}/{relative}")
+        except OSError as error:
+            raise _missing(shown, error) from None
+        below = real.removeprefix(folder.rstrip("/") + "/")
+        if below == real or not below:
+            raise _outside(shown)
+        return tuple(below.split("/"))
 
     def _shown(self, name: str) -> str:
         return f"{self._relative}/{name}"
 
 
 @contextmanager
-def _open_folder(data: Path, parts: tuple[str, ...], shown: str, *, create: bool = False) -> Iterator[int]:
+def _open_folder(data: str, parts: tuple[str, ...], shown: str, *, create: bool = False) -> Iterator[int]:
     try:
         current = os.open(data, _FOLDER)
     except OSError as error:

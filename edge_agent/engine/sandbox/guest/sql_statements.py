@@ -28,6 +28,9 @@ BUSY_TIMEOUT_S = 10.0
 _MAX_VALUE_BYTES = 8 * 1024 * 1024
 _MAX_VARIABLES = 32_766
 _MAX_SAFE_INTEGER = 2**53 - 1
+_KEPT_STATEMENTS = 16
+_LONGEST_KEPT = 8_192
+"""Characters of a statement that may stay prepared: a long one can take megabytes, of 64 for the process."""
 _KEPT_OPEN = 4
 
 _LEADING = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*", re.DOTALL)
@@ -198,6 +201,7 @@ class Databases:
             with _speaking(guard):
                 cursor.execute(sql, bound)
                 yield cursor, guard
+            stale = len(sql) > _LONGEST_KEPT and not self._writable
         except StatementError as error:
             stale = error.recoverable
             raise
@@ -237,7 +241,9 @@ class Databases:
             uri=True,
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
-            cached_statements=0,  # a statement prepared again is authorized again
+            # What a statement changes is told while it is prepared, so one that may change something is
+            # prepared each time. SQLite itself prepares (and authorizes) again where the schema changed.
+            cached_statements=0 if self._writable else _KEPT_STATEMENTS,
         )
         try:
             connection.text_factory = _text
