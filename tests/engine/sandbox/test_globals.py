@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Bench
+from .conftest import Bench, Resident
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -83,9 +83,9 @@ ABSENT = [
 
 
 @pytest.mark.parametrize("name", VALUES)
-async def test_globals(bench: Bench, name: str) -> None:
+async def test_globals(resident: Resident, name: str) -> None:
     expression, expected = VALUES[name]
-    assert await bench.call(f"return await ({expression})") == expected
+    assert await resident.call(f"return await ({expression})") == expected
 
 
 async def test_a_uuid_has_the_form_of_version_4(bench: Bench) -> None:
@@ -98,8 +98,8 @@ async def test_two_guests_draw_different_numbers(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", ABSENT)
-async def test_absent(bench: Bench, name: str) -> None:
-    assert await bench.call(f"return [typeof {name}, '{name}' in globalThis]") == ["undefined", False]
+async def test_absent(resident: Resident, name: str) -> None:
+    assert await resident.call(f"return [typeof {name}, '{name}' in globalThis]") == ["undefined", False]
 
 
 async def test_urls_are_read_as_node_reads_them(bench: Bench) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import HEAD, Bench
+from .conftest import HEAD, Bench, Resident
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -81,18 +81,18 @@ BAD_EXPORTS: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-async def test_refused_at_its_place(bench: Bench, name: str) -> None:
+async def test_refused_at_its_place(resident: Resident, name: str) -> None:
     source, words, line, column = REFUSED[name]
-    error = await bench.refusal(source)
+    error = await resident.refusal(source)
     assert error.code == "INVALID_TOOL"
     assert words in error.message
     assert (error.line, error.column) == (line, column)
 
 
 @pytest.mark.parametrize("name", BAD_EXPORTS)
-async def test_exports_have_to_be_plain_json(bench: Bench, name: str) -> None:
+async def test_exports_have_to_be_plain_json(resident: Resident, name: str) -> None:
     source, words = BAD_EXPORTS[name]
-    error = await bench.refusal(source)
+    error = await resident.refusal(source)
     assert error.code == "INVALID_TOOL"
     assert words in error.message
 
@@ -125,8 +125,8 @@ async def test_computed_exports(bench: Bench) -> None:
         ("export const execute = class {};", True),
     ],
 )
-async def test_whether_there_is_an_execute(bench: Bench, source: str, execute: bool) -> None:
-    assert (await bench.load(source))["execute"] is execute
+async def test_whether_there_is_an_execute(resident: Resident, source: str, execute: bool) -> None:
+    assert (await resident.load(source))["execute"] is execute
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,8 @@ async def test_whether_there_is_an_execute(bench: Bench, source: str, execute: b
         "const r = /[x\\]]export default/v;" + EXECUTE,
     ],
 )
-async def test_accepted(bench: Bench, source: str) -> None:
-    assert (await bench.load(source))["execute"] is True
+async def test_accepted(resident: Resident, source: str) -> None:
+    assert (await resident.load(source))["execute"] is True
 
 
 async def test_the_file_has_to_be_utf8(bench: Bench) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import signal
 import socket
@@ -22,7 +23,7 @@ ROOT = RootSpec(
     modules=("base64", "ctypes", "json", "mmap", "resource", "socket", "subprocess"),
     read_only=((CONFINE, "/probe/confine.py"),),
 )
-KILLED = 128 + signal.SIGSYS
+KILLED = -signal.SIGSYS
 PRELUDE = """
 import base64, ctypes, errno, mmap, os, resource, signal, socket, subprocess, sys
 sys.path.insert(0, "/probe")
@@ -44,6 +45,23 @@ try:
 except (OSError, ValueError, subprocess.SubprocessError) as error:
     print("denied", type(error).__name__, error, flush=True)
 os._exit(0)
+"""
+MANY = """
+import json, os, sys
+for name, code in json.load(sys.stdin).items():
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(writer, 1)
+        os.closerange(3, 100)
+        exec(compile(code, name, "exec"), {})
+    os.close(writer)
+    said = b""
+    while piece := os.read(reader, 65536):
+        said += piece
+    os.close(reader)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    print(json.dumps([name, said.decode(), status]), flush=True)
 """
 
 UNDER_THE_FILTER = {
@@ -140,24 +158,55 @@ def attempt(body: str, program: bytes, *arguments: str) -> tuple[str, int]:
     return done.stdout.decode(), done.returncode
 
 
-@pytest.mark.parametrize("name", UNDER_THE_FILTER)
-def test_a_guests_filter_stops(name: str) -> None:
+def attempts(bodies: dict[str, str], program: bytes, *arguments: str) -> dict[str, tuple[str, int]]:
+    """As `attempt`, each in a fork of its own in one Bubblewrap, confined only after the fork.
+
+    What each said, and its exit code or minus the signal that ended it.
+    """
+    codes = {name: PRELUDE.replace("{body}", "    " + numbered(body)) for name, body in bodies.items()}
+    argv = bubblewrap.command(ROOT, ["-c", MANY, base64.b64encode(program).decode(), *arguments])
+    done = subprocess.run(argv, input=json.dumps(codes).encode(), capture_output=True, timeout=60, env={})
+    assert b"Traceback" not in done.stderr, done.stderr.decode()
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    return {name: (said, status) for name, said, status in told}
+
+
+@pytest.fixture(scope="module")
+def under_the_filter(needs_bubblewrap: None) -> dict[str, tuple[str, int]]:
     if not seccomp.supported():
         pytest.skip("no filter for this machine")
-    said, status = attempt(UNDER_THE_FILTER[name], seccomp.guest())
-    assert "got" not in said
-    assert status == KILLED or said.startswith("denied")
+    return attempts(UNDER_THE_FILTER, seccomp.guest())
 
 
-@pytest.mark.parametrize("name", IN_THE_ROOT_ALONE)
-def test_bubblewrap_alone_stops(name: str) -> None:
+@pytest.fixture(scope="module")
+def in_the_root_alone(needs_bubblewrap: None) -> dict[str, tuple[str, int]]:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as abstract:
         label = f"styleeyes-probe-{os.getpid()}"
         abstract.bind("\0" + label)
         abstract.listen()
         port = server.getsockname()[1]
-        said, _status = attempt(IN_THE_ROOT_ALONE[name], b"", str(port), label, str(os.getpid()))
+        return attempts(IN_THE_ROOT_ALONE, b"", str(port), label, str(os.getpid()))
+
+
+@pytest.mark.parametrize("name", UNDER_THE_FILTER)
+def test_a_guests_filter_stops(under_the_filter: dict[str, tuple[str, int]], name: str) -> None:
+    said, status = under_the_filter[name]
+    assert "got" not in said
+    assert status == KILLED or said.startswith("denied")
+
+
+@pytest.mark.parametrize("name", IN_THE_ROOT_ALONE)
+def test_bubblewrap_alone_stops(in_the_root_alone: dict[str, tuple[str, int]], name: str) -> None:
+    said, _status = in_the_root_alone[name]
     assert said.startswith("denied")
+
+
+def test_the_probes_can_tell_a_success() -> None:
+    """Without what they probe, they would say so: a table of nothing but denials proves something."""
+    allowed = {"compute": "return 6 * 7", "fork": "return os.fork() >= 0"}
+    told = attempts(allowed, b"")
+    assert told["compute"] == ("got 42\n", 0)
+    assert told["fork"][0].startswith("got True")
 
 
 def test_the_root_holds_nothing_of_ours() -> None:

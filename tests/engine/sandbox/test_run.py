@@ -11,7 +11,7 @@ import pytest
 
 from edge_agent.engine.sandbox.api import CapabilityReply, CapabilityRequest, GuestError
 
-from .conftest import HEAD, Bench, tool
+from .conftest import HEAD, Bench, Resident, tool
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -44,10 +44,6 @@ RESULTS: dict[str, tuple[str, Any]] = {
         "return [{a: 1}, {b: [{toJSON() { return [this.c] }, c: 2}]}]",
         [{"a": 1}, {"b": [[2]]}],
     ),
-    "toJSON on a prototype": (
-        "Array.prototype.toJSON = function () { return this.length }; return {a: [1, 2]}",
-        {"a": 2},
-    ),
     "no prototype": (
         "return Object.assign(Object.create(null), {a: [null, true, 'é']})",
         {"a": [None, True, "é"]},
@@ -76,9 +72,14 @@ INVALID = {
 
 
 @pytest.mark.parametrize("name", RESULTS)
-async def test_results_arrive_unchanged(bench: Bench, name: str) -> None:
+async def test_results_arrive_unchanged(resident: Resident, name: str) -> None:
     body, expected = RESULTS[name]
-    assert await bench.call(body) == expected
+    assert await resident.call(body) == expected
+
+
+async def test_a_to_json_on_a_prototype_counts(bench: Bench) -> None:
+    body = "Array.prototype.toJSON = function () { return this.length }; return {a: [1, 2]}"
+    assert await bench.call(body) == {"a": 2}
 
 
 async def test_a_getter_that_changes_its_mind_gives_json_all_the_same(bench: Bench) -> None:
@@ -97,21 +98,21 @@ async def test_buffers_of_any_size_end_in_the_memory_limit(bench: Bench, step: i
 
 
 @pytest.mark.parametrize("name", INVALID)
-async def test_invalid_results_name_the_path(bench: Bench, name: str) -> None:
+async def test_invalid_results_name_the_path(resident: Resident, name: str) -> None:
     body, words = INVALID[name]
-    error = await bench.failure(body)
+    error = await resident.failure(body)
     assert error.code == "INVALID_RESULT"
     assert words in error.message
 
 
 @pytest.mark.parametrize("unit", ["x", "é", "日", "😀", "\\u0001", "\\\\"])
-async def test_the_result_limit_is_in_bytes_of_utf8_json(bench: Bench, unit: str) -> None:
+async def test_the_result_limit_is_in_bytes_of_utf8_json(resident: Resident, unit: str) -> None:
     size = len(json.dumps(json.loads(f'"{unit}"'), ensure_ascii=False).encode()) - 2
     fits, rest = divmod(262_144 - 2, size)
     body = "return input.unit.repeat(input.n) + 'y'.repeat(input.rest)"
     argument = {"unit": json.loads(f'"{unit}"'), "n": fits, "rest": rest}
-    assert len(await bench.call(body, argument=argument)) >= fits
-    error = await bench.failure(body, argument={**argument, "rest": rest + 1})
+    assert len(await resident.call(body, argument=argument)) >= fits
+    error = await resident.failure(body, argument={**argument, "rest": rest + 1})
     assert error.code == "RESULT_TOO_LARGE"
 
 
@@ -121,16 +122,16 @@ async def test_the_largest_input_arrives(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("value", [None, False, 0, "", [], {}, {"a": [1.5, "é", None]}])
-async def test_input_arrives_unchanged(bench: Bench, value: object) -> None:
-    assert await bench.call("return input", argument=value) == value
+async def test_input_arrives_unchanged(resident: Resident, value: object) -> None:
+    assert await resident.call("return input", argument=value) == value
 
 
-async def test_ctx_has_what_is_declared_and_nothing_else(bench: Bench) -> None:
+async def test_ctx_has_what_is_declared_and_nothing_else(resident: Resident) -> None:
     names = "return Object.keys(ctx)"
     always = ["now", "agent", "session", "wait", "log", "progress"]
-    assert await bench.call(names, capabilities=()) == always
+    assert await resident.call(names, capabilities=()) == always
     for name in ("db", "images", "files", "llm", "camera", "conversation"):
-        assert await bench.call(names, capabilities=(name,)) == [*always, name]
+        assert await resident.call(names, capabilities=(name,)) == [*always, name]
 
 
 async def test_ctx_is_frozen_all_through(bench: Bench) -> None:
