@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import sqlite3
 import statistics
 import tempfile
@@ -20,14 +21,32 @@ from typing import Any
 
 import psutil
 
+from device.clock import SystemClock
+from edge_agent.cli.catalog_search import BareHost
 from edge_agent.engine.broker.sql_pool import SqlOperation, SqlPool
+from edge_agent.engine.engine import ToolEngine
+from edge_agent.engine.ports import EngineHost, SessionIdentity
+from edge_agent.engine.sandbox.sandbox import BubblewrapSandbox
 from edge_agent.errors import StyleEyesError
+from edge_agent.events import Spine
+from edge_agent.home import AgentFolder, Home
 
 Figure = dict[str, Any]
 
 _SEARCH = """SELECT products.name, price FROM words JOIN products ON products.id = words.rowid
     WHERE words MATCH ? ORDER BY rank LIMIT 5"""
 _NATIVE = "SELECT instr(hex(zeroblob(500000)), hex(zeroblob(250000)) || '1')"
+_TOOL = f"""
+export const schemaVersion = "worldagents.tool.v1";
+export const metadata = {{ title: "Look up", description: "One statement" }};
+export const inputSchema = {{
+  type: "object", properties: {{ words: {{ type: "string" }} }}, additionalProperties: false,
+}};
+export const capabilities = {{ databases: {{ c: {{ path: "databases/catalog.sqlite", mode: "read" }} }} }};
+export async function execute(ctx, input) {{
+  return (await ctx.db.query("c", `{_SEARCH}`, [input.words])).rows;
+}}
+"""
 _WARM_CALLS = 400
 _KILLS = 12
 _DEADLINE_S = 0.1
@@ -39,7 +58,7 @@ def measure() -> dict[str, Figure]:
         path = Path(folder) / "catalog.sqlite"
         _make_catalog(path)
         try:
-            return asyncio.run(_measure(path))
+            return asyncio.run(_measure(path)) | asyncio.run(_tool_call(path))
         except StyleEyesError as error:
             return {
                 "sql.overhead_p50": {
@@ -98,7 +117,7 @@ async def _measure(path: Path) -> dict[str, Figure]:
 
 async def _warm(pool: SqlPool, search: SqlOperation, path: Path) -> tuple[list[float], list[float]]:
     """Seconds a call through the pool and in this process, taken in turn so that load is shared."""
-    connection = sqlite3.connect(path, cached_statements=0)
+    connection = sqlite3.connect(path)
     warm, plain = [], []
     for _ in range(_WARM_CALLS):
         began = time.perf_counter()
@@ -113,6 +132,43 @@ async def _warm(pool: SqlPool, search: SqlOperation, path: Path) -> tuple[list[f
         plain.append(ended - between)
     connection.close()
     return warm, plain
+
+
+async def _tool_call(path: Path) -> dict[str, Figure]:
+    """A session's whole warm call of a tool that runs one statement, with all its events, beyond what
+    the statement costs in this process."""
+    clock, ports = SystemClock(), BareHost()
+    home = Home(path.parent)
+    agent = AgentFolder(home.root / "agents" / "bench")
+    agent.tools.mkdir(parents=True)
+    agent.databases.mkdir()
+    shutil.copyfile(path, agent.catalog)
+    (agent.tools / "look-up.tool.js").write_text(_TOOL)
+    agent.config.write_text(json.dumps({"id": agent.id, "name": "Bench", "tools": ["look_up"]}))
+    sandbox = BubblewrapSandbox()
+    engine = ToolEngine(home, sandbox, Spine(clock), clock)
+    over: list[float] = []
+    try:
+        host = EngineHost(SessionIdentity("s", "demo", agent.id, "Bench"), ports, ports, ports)
+        session = await engine.open_session(agent, host)
+        await session.warm()
+        with contextlib.closing(sqlite3.connect(agent.catalog)) as plain:
+            for _ in range(_WARM_CALLS):
+                began = time.perf_counter()
+                outcome = await session.call("look_up", {"words": "jacket AND red"}, parent="bench")
+                between = time.perf_counter()
+                found = plain.execute(_SEARCH, ["jacket AND red"]).fetchall()
+                over.append(2 * between - began - time.perf_counter())
+                if outcome.value != [{"name": name, "price": price} for name, price in found]:
+                    raise AssertionError("the tool gave something else")
+        await session.aclose()
+    finally:
+        await engine.aclose()
+        await sandbox.aclose()
+    return {
+        "sql.tool_call_over_sql_p50": _figure(statistics.median(over), 3.0),
+        "sql.tool_call_over_sql_p99": _figure(_high(over), None),
+    }
 
 
 async def _kills(pool: SqlPool, search: SqlOperation) -> tuple[list[float], list[float]]:
