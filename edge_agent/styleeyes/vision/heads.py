@@ -39,7 +39,7 @@ class Heads:
     `*_centre`, `*_scale`: the mean and deviation of pooled tokens (768 values: mean, then deviation
     over a region); `*_metric`: 768 × n, a discriminant projection in which photos of one style lie
     together; `match_*`: weights of the evidence, standardised by `match_centre` and `match_scale`;
-    `sure_*`: from best score, its lead and their square to "the best is right"; `basic_*`: the same
+    `sure_*`: from best score, its lead and its evidence to "the best is right"; `basic_*`: the same
     for colour alone; `kind_*`, `line_*`, `color_*`: linear heads and their labels.
     """
 

@@ -10,7 +10,7 @@ import pytest
 
 from edge_agent.errors import StyleEyesError
 from edge_agent.styleeyes.vision.garment import GarmentVision
-from edge_agent.styleeyes.vision.looks import content_hash
+from edge_agent.styleeyes.vision.looks import FrameLook, content_hash
 
 from .conftest import BLACK, BLUE, GREEN, RED, garment_picture
 
@@ -115,6 +115,25 @@ def test_photos_are_ranked_by_the_same_scores(full_vision: GarmentVision) -> Non
     assert len(ranked) == 3
     compared = full_vision.compare(frame, [[photos[1]]], "upper").candidates[0].score
     assert ranked[0].score == pytest.approx(compared, abs=0.02)
+
+
+def test_a_frame_that_was_described_costs_nothing_to_match(
+    vision: GarmentVision, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, photo = garment_picture(RED, seed=41), garment_picture(BLUE, seed=42)
+    looks = []
+    view = vision._looker.view
+
+    def watched(data: bytes, *, closer: bool) -> FrameLook:
+        looks.append(data)
+        return view(data, closer=closer)
+
+    monkeypatch.setattr(vision._looker, "view", watched)
+    vision.describe(frame)
+    vision.compare(bytes(bytearray(frame)), [[photo]])
+    vision.rank(frame, [content_hash(photo)])
+
+    assert looks == [frame]
 
 
 def test_threads_get_the_same_answers(full_vision: GarmentVision) -> None:
